@@ -11,10 +11,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::candidate::Candidate;
 use super::complete::complete;
 use super::fences::{Hinted, reissue};
-use super::fetch::{Fetch, Rewrite};
+use super::fetch::{Fetch, Rewrite, Tests};
 use super::layout::is_unseen;
 use super::loads::{candidates, find_loop, gathered, may_change, replace_loop, resolve};
-use super::parts::planned_rests;
+use super::parts::{is_inside, planned_rests};
 use super::pipeline::rewrite;
 use super::plan::{LoadName, Plan, Strategy, StrategyKind, Unroll};
 use super::planned::{PlanTarget, Planned};
@@ -83,7 +83,27 @@ impl<'k> Loads<'k> {
     }
 
     pub(super) fn with_versions(&self, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
-        with_versions(plan, |versions| carry_out(self, plan, target, versions, None))
+        self.flat_first(plan, target, |loads, plan| {
+            with_versions(plan, |versions| carry_out(loads, plan, target, versions, None))
+        })
+    }
+
+    /// Applies the parts of a plan behind `inner:N`, to what that makes.
+    fn flat_first(
+        &self,
+        plan: &Plan,
+        target: &PlanTarget,
+        apply: impl FnOnce(&Loads<'_>, &Plan) -> Result<Applied>,
+    ) -> Result<Applied> {
+        if plan.inner().is_none() {
+            return apply(self, plan);
+        }
+        let flat = self.flattened(plan, target)?;
+        let applied = apply(&Loads::of(&flat), &plan.clone().with_inner(None))?;
+        Ok(Applied {
+            kernel: applied.kernel,
+            plan: applied.plan.with_inner(plan.inner()),
+        })
     }
 }
 
@@ -101,7 +121,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applie
 }
 
 /// Carries out the part of a plan that concerns one loop, whose iterations are copied as text; gives that part, in words, too.
-/// `number` is that of the loop's edges.
+/// `number` is that of the loop's edges. A plan that leaves the code has them copied as they are.
 ///
 /// # Errors
 /// As [`apply`], or the text does not have what the plan needs.
@@ -114,6 +134,9 @@ pub fn apply_in_text(
     text: &mut dyn LoopText,
 ) -> Result<(Kernel, String)> {
     let mut hosted = Hosted { label, number, text };
+    if plan.leaves_code() {
+        return Ok((unchanged(kernel, &mut hosted)?, String::new()));
+    }
     let loads = Loads::of(kernel);
     let mut words: Vec<String> = Vec::new();
     let applied = with_versions(plan, |versions| {
@@ -124,6 +147,24 @@ pub fn apply_in_text(
     let mut seen = BTreeSet::new();
     words.retain(|word| seen.insert(word.clone()));
     Ok((applied.kernel, words.join(",")))
+}
+
+/// A kernel with a loop whose iterations are copied as they are.
+fn unchanged(kernel: &Kernel, hosted: &mut Hosted<'_>) -> Result<Kernel> {
+    let mut kernel = kernel.clone();
+    let definitions = Definitions::of(&kernel);
+    replace_loop(&mut kernel, hosted.label, |kernel, op| {
+        let plan = Rewrite {
+            group: 1,
+            tests: Tests::Kept,
+            fetches: Vec::new(),
+            gather_loads: false,
+        };
+        Ok(hosted.rewrite(kernel, &definitions, op, plan)?.0)
+    })?;
+    cleanup::tidy(&mut kernel);
+    verify::verify_derived(&kernel)?;
+    Ok(kernel)
 }
 
 fn with_versions(plan: &Plan, mut apply: impl FnMut(Versions) -> Result<Applied>) -> Result<Applied> {
@@ -155,7 +196,9 @@ pub enum Versions {
 /// As [`apply`].
 #[doc(hidden)]
 pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
-    carry_out(&Loads::of(kernel), plan, target, versions, None)
+    Loads::of(kernel).flat_first(plan, target, |loads, plan| {
+        carry_out(loads, plan, target, versions, None)
+    })
 }
 
 /// `hosted` is the only loop that is changed, if there is one, with the words for what is done to it.
@@ -194,7 +237,7 @@ fn carry_out(
         .iter()
         .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
         .collect();
-    let mut rests = planned_rests(all, &by_loop)?;
+    let mut rests = planned_rests(plain, all, &by_loop)?;
     if let Some(only) = hosted.as_ref().map(|hosted| hosted.label) {
         by_loop.retain(|(label, _)| *label == only);
         rests.retain(|(label, _)| *label == only);
@@ -312,7 +355,7 @@ fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result
 pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
     let all = candidates(kernel);
     let by_loop = strategies_by_loop(kernel, plan, &all)?;
-    let rests = planned_rests(&all, &by_loop)?;
+    let rests = planned_rests(kernel, &all, &by_loop)?;
     Ok(by_loop.iter().chain(&rests).map(|(label, _)| *label).collect())
 }
 
@@ -354,18 +397,18 @@ pub(super) fn apply_wish(
 
 /// The innermost loops that load from global memory.
 fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
-    let own = all.iter().filter(|load| !kernel.labels[load.looped].is_called);
+    // What is left of a loop inside, after some of its iterations, is no loop to unroll.
+    let is_left = |load: &Candidate| {
+        let mut others = all.iter().filter(|other| other.id == load.id);
+        load.is_rest && others.any(|other| is_inside(kernel, load.looped, other.looped))
+    };
+    let own = all
+        .iter()
+        .filter(|load| !kernel.labels[load.looped].is_called && !is_left(load));
     let mut loops: Vec<Label> = own.map(|load| load.looped).collect();
     loops.sort();
     loops.dedup();
-    let outer = |label: Label| {
-        let Some(op) = find_loop(&kernel.body, label) else {
-            return false;
-        };
-        let inner =
-            |other: &Label| *other != label && op.kind.regions().any(|r| find_loop(r, *other).is_some());
-        loops.iter().any(inner)
-    };
+    let outer = |label: Label| loops.iter().any(|&other| is_inside(kernel, other, label));
     let mut loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
     // An unrolled loop and its remainder have the same loads: the first is meant.
     let ids = |label: Label| {

@@ -43,7 +43,7 @@
 //! | `versions` | a loop whose counter may wrap, twice: planned, and as it was |
 //! | `text` | loops whose iterations are copied as the text of a program |
 //! | `rotate` | register rings that shift without moves |
-//! | `unroll`, `wishes` | full unrolling; the attributes in the source |
+//! | `unroll`, `inner`, `wishes` | full unrolling; loops inside as part of those around; the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
 //! | `apply` | a plan from its text to the transformed kernel |
 
@@ -58,6 +58,7 @@ mod fences;
 mod fetch;
 mod growth;
 mod hint;
+mod inner;
 mod joint;
 mod layout;
 mod legality;
@@ -89,6 +90,8 @@ pub use apply::{Applied, apply, planned_loops};
 #[doc(hidden)]
 pub use apply::{Loads, Versions, apply_in_text, apply_to};
 pub use candidate::Candidate;
+#[doc(hidden)]
+pub use inner::InnerLoop;
 #[doc(hidden)]
 pub use layout::is_unseen;
 pub use loads::candidates;

@@ -223,10 +223,7 @@ pub(super) fn resolve<'c>(
 
 /// The plan with one name for the loads of a parameter that all have the same strategy.
 pub(super) fn gathered(kernel: &Kernel, all: &[Candidate], plan: Plan) -> Result<Plan> {
-    let mut short = Plan::none().with_registers(plan.registers());
-    if let Some(unroll) = plan.unroll() {
-        short = short.unrolled(unroll);
-    }
+    let mut short = plan.clone().without_loads();
     for (name, strategy) in plan.loads() {
         let everywhere = name.clone().at(LoadPlace::Everywhere)?;
         let sites = |name: &LoadName| -> Result<BTreeSet<(Label, LoadId)>> {

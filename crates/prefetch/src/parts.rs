@@ -8,10 +8,13 @@
 //! A compiler that unrolls leaves a remainder loop beside the unrolled one. A plan refers to the loop of the source: its loads
 //! are named once, and the plan applies to the main loop. The remainder runs fewer iterations than the main loop does at once:
 //! where a plan fetches a load ahead in the main loop, the remainder loads all of its values at once.
+//!
+//! A loop of which some iterations became part of the loop around it ([`inner`](super::inner)) is a remainder, too; it stays as it is.
 
 use std::collections::HashMap;
 
 use super::candidate::Candidate;
+use super::loads::find_loop;
 use super::plan::{Distance, Strategy, StrategyKind};
 use crate::error::Result;
 use crate::ir::{Kernel, Label, LoadId, OpKind};
@@ -31,11 +34,18 @@ pub(super) fn mark_rests(kernel: &Kernel, found: &mut [Candidate]) {
             }
         }
     }
+    for number in 0..found.len() {
+        let (id, looped) = (found[number].id, found[number].looped);
+        let mut others = found.iter().filter(|other| other.id == id);
+        let is_left = others.any(|other| is_inside(kernel, looped, other.looped));
+        found[number].is_rest |= is_left;
+    }
 }
 
 /// The remainders of planned loops: the loads that are fetched ahead in the main loop are issued together for as many
 /// iterations as may be left over.
 pub(super) fn planned_rests(
+    kernel: &Kernel,
     found: &[Candidate],
     planned: &[(Label, HashMap<LoadId, Strategy>)],
 ) -> Result<Vec<(Label, HashMap<LoadId, Strategy>)>> {
@@ -44,7 +54,8 @@ pub(super) fn planned_rests(
         let of_main = found.iter().filter(|load| load.looped == *main && !load.is_rest);
         for load in of_main.filter(|load| strategies.get(&load.id).is_some_and(|own| !own.is_hint())) {
             let mut others = found.iter();
-            let rest = others.find(|other| other.is_rest && other.id == load.id);
+            let is_beside = |rest: &Candidate| !is_inside(kernel, rest.looped, *main);
+            let rest = others.find(|other| other.is_rest && other.id == load.id && is_beside(other));
             let Some(rest) = rest.filter(|rest| planned.iter().all(|(label, _)| *label != rest.looped))
             else {
                 continue;
@@ -75,6 +86,12 @@ pub(super) fn planned_rests(
         }
     }
     Ok(rests)
+}
+
+/// Whether a loop stands in another one.
+pub(super) fn is_inside(kernel: &Kernel, inner: Label, outer: Label) -> bool {
+    let outer = find_loop(&kernel.body, outer).filter(|_| inner != outer);
+    outer.is_some_and(|op| op.kind.regions().any(|region| find_loop(region, inner).is_some()))
 }
 
 /// Whether each load of one loop stands in another as often or more often, and not all as often.

@@ -7,6 +7,7 @@
 //! unroll:8,values=rolling-async:16
 //! unroll:4
 //! unroll:16,registers:168
+//! inner:4,values=rolling-registers:1
 //! none
 //! ```
 //!
@@ -50,6 +51,7 @@ use crate::error::{Error, Result};
 /// assign the same, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
+    inner: Option<u32>,
     unroll: Option<Unroll>,
     registers: Option<u32>,
     loads: Vec<(LoadName, Strategy)>,
@@ -58,6 +60,8 @@ pub struct Plan {
 impl Plan {
     /// The most loads that one plan may name.
     pub(crate) const MAX_LOADS: usize = 64;
+    /// The most iterations of a loop inside that become part of the loop around it.
+    pub(crate) const MAX_INNER: u32 = 64;
 
     /// The plan that leaves the kernel as it is, written `none`.
     pub fn none() -> Plan {
@@ -72,7 +76,28 @@ impl Plan {
     /// Whether the operations stay as they are; the compiler may have other registers for them.
     #[doc(hidden)]
     pub fn leaves_code(&self) -> bool {
-        self.unroll.is_none() && self.loads.is_empty()
+        self.inner.is_none() && self.unroll.is_none() && self.loads.is_empty()
+    }
+
+    /// The same plan, with this many iterations of loops inside as part of the planned loop, 1 to 64; none leaves those loops.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_inner(mut self, iterations: Option<u32>) -> Plan {
+        self.inner = iterations;
+        self
+    }
+
+    /// The same plan without its loads.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_loads(mut self) -> Plan {
+        self.loads.clear();
+        self
+    }
+
+    /// How many iterations of each loop inside become part of the planned loop, if the plan says.
+    pub fn inner(&self) -> Option<u32> {
+        self.inner
     }
 
     /// The same plan with the loop unrolled so.
@@ -156,8 +181,9 @@ impl PartialOrd for Plan {
 
 impl Ord for Plan {
     fn cmp(&self, other: &Plan) -> Ordering {
-        self.unroll
-            .cmp(&other.unroll)
+        self.inner
+            .cmp(&other.inner)
+            .then_with(|| self.unroll.cmp(&other.unroll))
             .then_with(|| self.registers.cmp(&other.registers))
             .then_with(|| self.sorted().cmp(&other.sorted()))
     }
@@ -165,6 +191,7 @@ impl Ord for Plan {
 
 impl Hash for Plan {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
         self.unroll.hash(state);
         self.registers.hash(state);
         self.sorted().hash(state);
@@ -177,8 +204,12 @@ impl fmt::Display for Plan {
             return f.write_str("none");
         }
         let mut separator = "";
+        if let Some(inner) = self.inner {
+            write!(f, "inner:{inner}")?;
+            separator = ",";
+        }
         if let Some(unroll) = self.unroll {
-            write!(f, "{unroll}")?;
+            write!(f, "{separator}{unroll}")?;
             separator = ",";
         }
         if let Some(registers) = self.registers {
@@ -230,6 +261,8 @@ mod tests {
         assert_ne!(plan("unroll:4"), plan("unroll:full"));
         assert_ne!(plan("values=cache:L2:4"), plan("unroll:2,values=cache:L2:4"));
         assert_ne!(plan("unroll:4"), plan("unroll:4,registers:64"));
+        assert_ne!(plan("unroll:4"), plan("inner:4,unroll:4"));
+        assert!(!plan("inner:4").leaves_code());
         assert!(plan("none").is_none());
         assert!(!plan("registers:64").is_none());
         assert!(plan("registers:64").leaves_code());

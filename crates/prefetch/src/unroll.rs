@@ -14,7 +14,7 @@
 use super::pipeline::count;
 use super::text::Hosted;
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{Relation, Step, summarize};
+use crate::analysis::loops::{CountedExit, LoopSummary, Relation, Step, summarize};
 use crate::error::{Error, Result};
 use crate::ir::copy::{Copier, exchange_terminators};
 use crate::ir::eval::{compare, signed};
@@ -35,10 +35,7 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op, hosted: Option<&mut Hos
     };
     let definitions = Definitions::of(kernel);
     let summary = summarize(kernel, &definitions, op);
-    let OpKind::Loop {
-        label, initial, body, ..
-    } = &op.kind
-    else {
+    let OpKind::Loop { initial, body, .. } = &op.kind else {
         return Err(Error::bug("only loops are unrolled"));
     };
     let exit = summary.exit.clone().map_err(&refuse)?;
@@ -71,28 +68,48 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op, hosted: Option<&mut Hos
         return Ok(hosted.all_iterations(kernel, op, passed, body.ops[exit.position].place));
     }
 
-    // Iteration by iteration, the last one ending at its test.
+    written_out(kernel, op, &summary, passed + 1, Some(&exit))
+}
+
+/// As many iterations of a loop, one after the other. Either all: each but the last one passes the counting test `all`. Or each keeps its
+/// tests, and the loop stands behind them for what is left.
+pub(super) fn written_out(
+    kernel: &mut Kernel,
+    op: &Op,
+    summary: &LoopSummary,
+    iterations: u64,
+    all: Option<&CountedExit>,
+) -> Result<Vec<Op>> {
+    let OpKind::Loop {
+        label, initial, body, ..
+    } = &op.kind
+    else {
+        return Err(Error::bug("only loops are unrolled"));
+    };
     let results = kernel.labels[*label].results.clone();
     let outer = kernel.label(None, results);
+    let test = all.map(|exit| match body.ops[exit.position].kind {
+        OpKind::If { cond, .. } => Ok((cond, exit.continues_on)),
+        _ => Err(Error::bug("a counting test that is not an `if`")),
+    });
+    let test = test.transpose()?;
+    let types: Vec<_> = summary.params.iter().map(|&param| kernel.ty(param)).collect();
     let mut ops = Vec::new();
     let mut current = initial.clone();
-    let condition = match body.ops[exit.position].kind {
-        OpKind::If { cond, .. } => cond,
-        _ => return Err(Error::bug("a counting test that is not an `if`")),
-    };
-    for iteration in 0..=passed {
+    for iteration in 1..=iterations {
         let mut copier = Copier::default();
         summary
             .params
             .iter()
             .zip(&current)
             .for_each(|(&param, &now)| copier.map(param, now));
-        let goes_on = (iteration < passed) == exit.continues_on;
-        let decided = kernel.constant(crate::ir::Type::Bool, u64::from(goes_on));
-        copier.map(condition, decided);
-        copier.leave_out(condition);
+        if let Some((condition, continues_on)) = test {
+            let goes_on = (iteration < iterations) == continues_on;
+            let decided = kernel.constant(crate::ir::Type::Bool, u64::from(goes_on));
+            copier.map(condition, decided);
+            copier.leave_out(condition);
+        }
         let mut copies = copier.ops(kernel, &body.ops);
-        let types: Vec<_> = summary.params.iter().map(|&param| kernel.ty(param)).collect();
         let next = kernel.label(None, types.clone());
         exchange_terminators(&mut copies, &mut |end| {
             let kind = match &end.kind {
@@ -117,11 +134,23 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op, hosted: Option<&mut Hos
             place: op.place,
         });
     }
-    // Never reached: the last test ends the loop. The region still needs an end.
     let results = &kernel.labels[outer].results.clone();
-    let unreached = results.iter().map(|&ty| kernel.constant(ty, 0)).collect();
+    let ended = match test {
+        // Never reached: the last test ends the loop. The region still needs an end.
+        Some(_) => results.iter().map(|&ty| kernel.constant(ty, 0)).collect(),
+        None => {
+            let mut rest = op.clone();
+            if let OpKind::Loop { initial, .. } = &mut rest.kind {
+                *initial = current;
+            }
+            rest.results = results.iter().map(|&ty| kernel.value(ty)).collect();
+            let values = rest.results.clone();
+            ops.push(rest);
+            values
+        }
+    };
     ops.push(Op {
-        kind: OpKind::Break(outer, unreached),
+        kind: OpKind::Break(outer, ended),
         results: Vec::new(),
         place: op.place,
     });

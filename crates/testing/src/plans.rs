@@ -2,7 +2,7 @@
 
 use crate::ir::{Kernel, Label, LoadId, OpKind};
 use crate::prefetch::plan::StrategyKind;
-use crate::prefetch::{Plan, candidates};
+use crate::prefetch::{Loads, Plan, PlanTarget, candidates};
 use crate::random::Random;
 
 /// A random plan for loads of parameters that lie in loops.
@@ -11,7 +11,18 @@ use crate::random::Random;
 pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
     let loops = loads_by_loop(kernel);
     let named = |loads: &Vec<LoadId>| loads.iter().map(|&load| name(kernel, load)).collect();
-    plan_of(random, &loops.iter().map(named).collect::<Vec<Vec<String>>>())
+    let plan = plan_of(random, &loops.iter().map(named).collect::<Vec<Vec<String>>>());
+    perhaps_inner(random, kernel, plan)
+}
+
+/// Now and then the same plan with iterations of loops inside as part of those around, where there are such loops.
+fn perhaps_inner(random: &mut Random, kernel: &Kernel, plan: Plan) -> Plan {
+    let inner = plan.clone().with_inner(Some(1));
+    let found = Loads::of(kernel).inner_loops(&inner, &PlanTarget::default());
+    match found.is_ok() && random.chance(40) {
+        true => plan.with_inner(Some(*random.choose(&[1, 2, 3, 4, 8]))),
+        false => plan,
+    }
 }
 
 /// A random plan for any loads that a plan can name, those that begin at no parameter, too.
@@ -25,7 +36,8 @@ pub fn random_plan_of_any(random: &mut Random, kernel: &Kernel) -> Plan {
         }
     }
     let loops: Vec<Vec<String>> = loops.into_iter().map(|(_, loads)| loads).collect();
-    plan_of(random, &loops)
+    let plan = plan_of(random, &loops);
+    perhaps_inner(random, kernel, plan)
 }
 
 /// A random plan for loads, by loop.

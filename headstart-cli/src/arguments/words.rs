@@ -11,9 +11,10 @@ A plan names the loads to fetch early, the strategy, and the distance in iterati
   plan      none                          the kernel as it is
             unroll:N  unroll:full         unroll the loop N times
             early                         the loads of an iteration first, then their uses
+            inner:N                       make N iterations of the loops inside part of the loop
             registers:R                   let the compiler use R registers a work-item (PTX)
-            [unroll:N,][registers:R,]LOAD=STRATEGY,…
-                                          fetch loads early, optionally in an unrolled loop
+            [inner:N,][unroll:N,][registers:R,]LOAD=STRATEGY,…
+                                          fetch loads early, optionally in a loop changed so
   LOAD      values                        the load from this parameter
             values@*                      all of its loads, where it has several
             values@row                    those in the loop of this name

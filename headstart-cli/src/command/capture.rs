@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
+use headstart::capture::{Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
 use headstart::device::cuda::failure::FailureKind;
 use headstart::device::cuda::gpu;
 use headstart::front::ptx::{Facts, Module, Origin, entries};
@@ -430,9 +430,9 @@ fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Res
         let kernel = &mut kernels[own.kernel];
         let found = match (path.join(LAUNCH).is_file(), &kernel.ptx) {
             (true, Ptx::Text { text, .. }) => {
+                // The launch is written last: where it is, all its memory is.
                 fs::write(path.join(MODULE), text).map_err(|error| unwritable(&path, &error))?;
-                // An incomplete folder is no capture.
-                Captured::read(&path).map_err(|error| error.to_string())
+                Ok(())
             }
             _ => Err(match skipped.get(name) {
                 Some(why) => (*why).clone(),
@@ -445,7 +445,7 @@ fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Res
             }),
         };
         match found {
-            Ok(_) => {
+            Ok(()) => {
                 let hash = hashes.get(name);
                 let is_own = |kind: &Kind| Some(&&kind.hash) == hash;
                 let number = kernel.kinds.iter().position(is_own).unwrap_or(own.kind);

@@ -368,7 +368,7 @@ fn base_plan(
     let plans = space::default_plans(&loads, &setting.bench.platform().levels())?;
     let mut alone: Vec<Plan> = Vec::new();
     for plan in plans {
-        let is_alone = plan.unroll().is_none() && plan.loads().len() == loads.len();
+        let is_alone = plan.unroll().is_none() && plan.inner().is_none() && plan.loads().len() == loads.len();
         let mut strategies = plan.loads().iter().map(|(_, strategy)| strategy);
         if is_alone && strategies.all(|strategy| strategy.distance().get() == DISTANCE) {
             alone.push(plan);
@@ -427,14 +427,14 @@ fn plan_at(request: &SweepRequest<'_>, at: &[usize], base: Option<&Plan>) -> Res
 
 /// The plan with another strategy for each of its loads, each at its distance.
 fn with_strategy(plan: &Plan, strategy: &str) -> Result<Plan> {
-    let parts = plan.loads().iter();
-    let parts = parts.map(|(load, old)| match strategy.split_once('/') {
-        Some((name, layout)) => format!("{load}={name}:{}/{layout}", old.distance()),
-        None => format!("{load}={strategy}:{}", old.distance()),
-    });
-    let unroll = plan.unroll().map(|unroll| unroll.to_string());
-    let parts: Vec<String> = unroll.into_iter().chain(parts).collect();
-    parts.join(",").parse()
+    let start = plan.clone().without_loads();
+    plan.loads().iter().try_fold(start, |plan, (load, old)| {
+        let other = match strategy.split_once('/') {
+            Some((name, layout)) => format!("{name}:{}/{layout}", old.distance()),
+            None => format!("{strategy}:{}", old.distance()),
+        };
+        plan.with(load.clone(), other.parse()?)
+    })
 }
 
 /// The plan with this distance for its first load; the others keep their lead over it.
@@ -448,10 +448,7 @@ fn with_distance(plan: &Plan, distance: &str) -> Result<Plan> {
             .accepted("`--plan` with a load, such as `values=rolling-async:4`"));
     };
     let first = first.distance().get();
-    let start = match plan.unroll() {
-        Some(unroll) => Plan::none().unrolled(unroll),
-        None => Plan::none(),
-    };
+    let start = plan.clone().without_loads();
     plan.loads().iter().try_fold(start, |plan, (load, strategy)| {
         let own = (strategy.distance().get() + distance)
             .saturating_sub(first)

@@ -248,6 +248,83 @@ fn loops_inside_each_other_are_planned_together() {
     assert!(error.contains("48 copies of it would be "), "{error}");
 }
 
+/// A loop around this one, which adds up in `%r2`; `%r6` and `%rd4` count it.
+fn around(inner: &str) -> String {
+    entry(&format!(
+        "OUTER:\n\tmov.u64 %rd4, %rd1;\n\tmov.u32 %r6, 0;\n{inner}\tadd.u32 %r2, %r2, 1;\n{COUNT}\t@%p bra OUTER;\n"
+    ))
+}
+
+#[test]
+fn iterations_of_loops_inside_become_part_of_the_loop_around() {
+    let sum = "\tld.global.u32 %r7, [%rd4];\n\txor.b32 %r2, %r2, %r7;\n\tadd.u64 %rd4, %rd4, 128;\n\tadd.u32 %r6, %r6, 1;\n";
+    for bound in ["3", "%r3"] {
+        let more = format!("\tsetp.lt.u32 %q, %r6, {bound};\n");
+        let layouts = [
+            format!("INNER:\n{sum}{more}\t@%q bra INNER;\n"),
+            format!("\tbra INNER;\nINNER:\n{sum}{more}\t@%q bra INNER;\nBEHIND:\n"),
+            // Tested at the top; the way back is a jump.
+            format!("INNER:\n{more}\t@!%q bra DONE;\n{sum}\tbra INNER;\nDONE:\n"),
+            // Entered in the middle.
+            format!("\tbra INNER;\nBODY:\n{sum}INNER:\n{more}\t@%q bra BODY;\n"),
+            // Only some work-items enter it.
+            format!(
+                "\tsetp.gt.u32 %q, %r1, 7;\n\t@%q bra DONE;\nINNER:\n{sum}{more}\t@%q bra INNER;\nDONE:\n"
+            ),
+            // The value ends it, too.
+            format!(
+                "INNER:\n{sum}\tsetp.gt.u32 %q, %r2, 900;\n\t@%q bra DONE;\n{more}\t@%q bra INNER;\nDONE:\n"
+            ),
+        ];
+        for inner in layouts {
+            let text = around(&inner);
+            for plan in [
+                "inner:4",
+                "inner:2,early",
+                "inner:3,unroll:2",
+                "inner:3,param_1=rolling-registers:1",
+                "inner:2,param_1=rolling-registers:2",
+                "inner:3,param_1=cache:L2:1",
+            ] {
+                let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+                let module = planned_module(
+                    &text,
+                    "k.ptx",
+                    Some("k"),
+                    &launch,
+                    &plan.parse().expect("a plan"),
+                    None,
+                );
+                let module = module
+                    .map(|module| module.text)
+                    .map_err(|error| error.to_string());
+                // The loop as it was stands behind, whole; it may be left where its values say so.
+                match module {
+                    Ok(module) => assert!(module.contains(&inner), "{plan}\n{module}"),
+                    Err(error) => panic!("{plan}: {error}\n{text}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_known_of_a_loop_inside_is_left_out() {
+    let sum = "\tld.global.u32 %r7, [%rd4];\n\txor.b32 %r2, %r2, %r7;\n\tadd.u64 %rd4, %rd4, 128;\n\tadd.u32 %r6, %r6, 1;\n";
+    let inner = |bound: &str| format!("INNER:\n{sum}\tsetp.lt.u32 %q, %r6, {bound};\n\t@%q bra INNER;\n");
+    let copies = |bound: &str, plan: &str| {
+        let inserted = inserted(&planned(&around(&inner(bound)), plan));
+        let tests = inserted.matches("\t@%q bra INNER;\n").count();
+        (inserted.matches("\txor.b32 %r2, %r2, %r7;\n").count(), tests)
+    };
+    // Three iterations and no test, however many more may be asked for.
+    assert_eq!(copies("3", "inner:3"), (3, 0));
+    assert_eq!(copies("3", "inner:9"), (3, 0));
+    // Four, and the loop itself behind two of them.
+    assert_eq!(copies("4", "inner:2"), (3, 3));
+    assert_eq!(copies("%r3", "inner:2"), (3, 3));
+}
+
 #[test]
 fn a_loop_inside_does_not_leave_copies_in_flight() {
     let nest = |leaving: &str| {

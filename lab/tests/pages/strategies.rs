@@ -23,6 +23,8 @@ ring whose depth is a multiple of N needs no moves from one register to the next
 `registers:R` behind it lets the compiler use R registers for a work-item (`.maxnreg R` in PTX). A module that serves any launch leaves
 ptxas in doubt, and it keeps to 32 registers where it can: it then starts fewer loads at once. Where a launch leaves a core with few
 work-groups there is room for more, and the plans for a user's module say how much.
+
+`inner:N` in front of all else makes iterations of the loops inside part of the planned loop; the last section has the picture.
 ";
 
 fn place(carried: Carried) -> &'static str {
@@ -98,7 +100,7 @@ fn the_page_of_strategies_is_what_the_passes_say() {
         );
     }
     page.push_str(TAIL);
-    for file in files {
+    for file in files.into_iter().chain(["inner"]) {
         let text = described(file);
         let (title, rest) = text.split_once("\n\n").expect("a first paragraph");
         let _ = write!(

@@ -38,8 +38,7 @@ struct Inner {
 /// Gives copies of a load the same identity.
 pub(crate) fn merge(kernel: &mut Kernel, file: &str) {
     let mut same: HashMap<LoadId, LoadId> = HashMap::new();
-    by_line(kernel, file, &mut same);
-    if same.is_empty() {
+    if !by_line(kernel, file, &mut same) {
         by_counter(kernel, &mut same);
     }
     if same.is_empty() {
@@ -58,21 +57,26 @@ pub(crate) fn merge(kernel: &mut Kernel, file: &str) {
     kernel.body = body;
 }
 
-fn by_line(kernel: &Kernel, file: &str, same: &mut HashMap<LoadId, LoadId>) {
+/// Says whether lines of a source are known that the compiler copied. A line of the module itself is no such line: loads have the same
+/// one where iterations were written out.
+fn by_line(kernel: &Kernel, file: &str, same: &mut HashMap<LoadId, LoadId>) -> bool {
+    let mut of_source = false;
     let mut first: HashMap<(LoadKind, &PlaceData), LoadId> = HashMap::new();
     kernel.body.walk(&mut |op| {
         if let Some((id, kind)) = load(kernel, op) {
             let place = &kernel.places[kernel.loads[id].place];
-            // A line of the module itself is no line of a source.
-            if place.file == file || place.line == 0 || place.column == 0 {
+            let is_of_module = place.file == file;
+            if place.line == 0 || place.column == 0 && !is_of_module {
                 return;
             }
             let known = *first.entry((kind, place)).or_insert(id);
             if known != id {
                 same.insert(id, known);
+                of_source |= !is_of_module;
             }
         }
     });
+    of_source
 }
 
 fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
@@ -185,8 +189,7 @@ fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into
             if is_innermost && !loads.is_empty() {
                 let summary = summarize(kernel, definitions, op);
                 // Whether a counter may wrap around says nothing about how far it goes at once.
-                let unless = summary.unless_wraps.map(|unless| unless.exit);
-                let counter = summary.exit.ok().or(unless).map(|exit| exit.param);
+                let counter = summary.counting().map(|exit| exit.param);
                 let steps =
                     match counter.map(|param| (summary.params[param], summary.steps[param])) {
                         Some((param, Step::Constant(step))) if kernel.ty(param).is_integer() => {

@@ -5,6 +5,9 @@
 use crate::error::{Error, Result};
 use crate::suggest::quoted;
 
+/// The comment that says which line of a text the next line was copied from, with the number behind it.
+pub const NEXT_LINE: &str = "// Headstart: line ";
+
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'t> {
@@ -78,7 +81,11 @@ impl<'t> Lexer<'t> {
                 (b' ' | b'\t' | b'\r' | 0x0c, _) => self.at += 1,
                 (b'/', b'/') => {
                     let rest = &self.text.as_bytes()[self.at..];
-                    self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+                    let end = self.at + rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+                    let comment = self.text.get(self.at..end);
+                    let line = comment.and_then(|comment| comment.strip_prefix(NEXT_LINE)?.parse().ok());
+                    self.line = line.map_or(self.line, |line: u32| line.saturating_sub(1));
+                    self.at = end;
                 }
                 (b'/', b'*') => {
                     let rest = &self.text.as_bytes()[self.at..];

@@ -124,6 +124,8 @@ pub struct TestStatement {
     pub span: Range<usize>,
     /// What is left of it where it stays in the loop.
     pub staying: String,
+    /// What is left of it where it leaves the loop.
+    pub leaving: String,
 }
 
 /// A statement that ends a loop.
@@ -304,12 +306,18 @@ impl<'t> Reader<'_, 't> {
                 let data = self.own.labels[*label as usize];
                 let stays = data.number.is_some_and(is_inside);
                 if let (false, Some(place)) = (guard.is_empty() || stays != falls_out, place) {
-                    let staying = match stays {
-                        true => format!("bra {};", data.name),
-                        false => String::new(),
+                    let (jumps, goes_on) = (format!("bra {};", data.name), String::new());
+                    let (staying, leaving) = match stays {
+                        true => (jumps, goes_on),
+                        false => (goes_on, jumps),
                     };
                     let span = span.clone();
-                    found.tests.insert(place, TestStatement { span, staying });
+                    let test = TestStatement {
+                        span,
+                        staying,
+                        leaving,
+                    };
+                    found.tests.insert(place, test);
                 }
                 if !stays {
                     let label = Some(self.target(number, data.name)?);

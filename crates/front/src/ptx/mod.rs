@@ -63,6 +63,7 @@ mod workspace;
 pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
 pub use fields::parameter_names;
+pub use lexer::NEXT_LINE;
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};

@@ -75,6 +75,16 @@ pub struct Original {
     alone: Arc<OnceLock<Arc<String>>>,
     /// The last ones that were read.
     cuts: Arc<Mutex<Vec<Arc<Cut>>>>,
+    /// See [`Original::variant`].
+    variants: Arc<Mutex<Vec<Arc<Variant>>>>,
+}
+
+/// An entry in another text that was made of its own.
+#[derive(Debug)]
+struct Variant {
+    key: String,
+    facts: Facts,
+    read: Arc<Imported>,
 }
 
 impl Original {
@@ -118,6 +128,32 @@ impl Original {
         Ok(cut)
     }
 
+    /// The entry in a text that `make` makes of this one, other entries left out, read once for each key. Errors are not kept.
+    ///
+    /// # Errors
+    /// Those of `make`, or the text cannot be read.
+    pub fn variant(&self, key: &str, make: impl FnOnce(&str) -> Result<String>) -> Result<Arc<Imported>> {
+        let kept = || self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |own: &&Arc<Variant>| own.key == key && own.facts == self.facts;
+        if let Some(known) = kept().iter().find(is_same) {
+            return Ok(Arc::clone(&known.read));
+        }
+        let text = Arc::new(make(&self.alone()?)?);
+        let read = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, &self.facts)?;
+        let variant = Variant {
+            key: key.to_owned(),
+            facts: self.facts.clone(),
+            read: Arc::new(read),
+        };
+        let read = Arc::clone(&variant.read);
+        let mut kept = kept();
+        if kept.len() == KEPT_CUTS {
+            kept.remove(0);
+        }
+        kept.push(Arc::new(variant));
+        Ok(read)
+    }
+
     /// Reads the entry again, with other facts.
     ///
     /// # Errors
@@ -145,6 +181,7 @@ impl Original {
         imported.original.text = Arc::clone(&self.text);
         imported.original.alone = Arc::clone(&self.alone);
         imported.original.cuts = Arc::clone(&self.cuts);
+        imported.original.variants = Arc::clone(&self.variants);
         imported
     }
 }
@@ -325,6 +362,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         facts: pieces.facts.clone(),
         alone: Arc::default(),
         cuts: Arc::default(),
+        variants: Arc::default(),
     })
 }
 

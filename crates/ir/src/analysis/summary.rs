@@ -30,6 +30,14 @@ pub struct LoopSummary {
     pub effects: Vec<Effect>,
 }
 
+impl LoopSummary {
+    /// The test that counts iterations, whether or not its counter may wrap.
+    pub fn counting(&self) -> Option<CountedExit> {
+        let unless = self.unless_wraps.as_ref().map(|unless| unless.exit);
+        self.exit.as_ref().ok().copied().or(unless)
+    }
+}
+
 /// The change of a loop's parameter from one iteration to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {

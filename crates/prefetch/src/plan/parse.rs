@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! plan     = "none" | part { "," part }
-//! part     = unroll | registers | load          in this order
+//! part     = inner | unroll | registers | load          in this order
+//! inner    = "inner:" N
 //! unroll   = "unroll:" ( N | "full" )
 //! registers = "registers:" N
 //! load     = PARAM [ "@" ( "*" | LOOP | FILE ":" LINE ) ] "=" strategy
@@ -141,8 +142,14 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
         } else if part.text == "none" {
             let error = Error::usage("`none` is a whole plan");
             return Err(part.fault(error.accepted("leave out the loads that are to stay as they are")));
-        } else if name.text == "unroll" || part.text == "early" {
+        } else if name.text == "inner" && !part.text.contains('=') {
             if position > 0 {
+                let error = Error::usage("`inner` is said once, in front of all else");
+                return Err(part.fault(error.accepted("`inner:N,unroll:N,LOAD=STRATEGY`")));
+            }
+            plan = plan.with_inner(Some(inner(part, rest)?));
+        } else if name.text == "unroll" || part.text == "early" {
+            if position > usize::from(plan.inner().is_some()) {
                 let error = Error::usage("unrolling is said once, in front of the loads");
                 return Err(part.fault(error.accepted("`unroll:N,LOAD=STRATEGY`")));
             }
@@ -170,12 +177,29 @@ fn no_strategy(name: &str, part: &str) -> Error {
         return Error::usage(format!("{} is for no load", quoted(part))).accepted(format!("`LOAD={part}`"));
     }
     let error = Error::usage(format!("{} has no strategy", quoted(part)));
-    match crate::suggest::nearest(name, ["none", "unroll", "registers"]) {
+    match crate::suggest::nearest(name, ["none", "inner", "unroll", "registers"]) {
         Some("none") => error.accepted("did you mean `none`?"),
         Some("registers") => error.accepted("did you mean `registers:N`?"),
+        Some("inner") => error.accepted("did you mean `inner:N`?"),
         Some(_) => error.accepted(format!("did you mean `unroll`? ({})", Unroll::accepted())),
-        None => error.accepted("`LOAD=STRATEGY`, `unroll:N`, `early`, `registers:N` or `none`"),
+        None => error.accepted("`LOAD=STRATEGY`, `inner:N`, `unroll:N`, `early`, `registers:N` or `none`"),
     }
+}
+
+fn inner(whole: Part, rest: Part) -> Result<u32, Fault> {
+    let accepted = || format!("`inner:N` with N from 1 to {}", Plan::MAX_INNER);
+    if whole.text == "inner" {
+        let error = Error::usage("`inner` does not say how many iterations");
+        return Err(whole.fault(error.accepted(accepted())));
+    }
+    let count = whole_number(rest.text).filter(|count| (1..=Plan::MAX_INNER).contains(count));
+    count.ok_or_else(|| {
+        let error = Error::usage(format!(
+            "{} iterations of a loop cannot become part of another",
+            quoted(rest.text)
+        ));
+        rest.fault(error.accepted(accepted()))
+    })
 }
 
 fn unroll(whole: Part, rest: Part) -> Result<Unroll, Fault> {

@@ -2,13 +2,19 @@
 
 use crate::prefetch::plan::{JointScope, Layout, Plan, Strategy, Unroll};
 
-/// One sentence a part of the plan: the unrolling, the registers, then each load.
+/// One sentence a part of the plan: the loops inside, the unrolling, the registers, then each load.
 ///
 /// Every part is the piece of the plan as written, and its effect.
 pub(crate) fn plan(plan: &Plan) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     if plan.is_none() {
         return vec![("none".to_owned(), "The kernel stays as it is.".to_owned())];
+    }
+    if let Some(inner) = plan.inner() {
+        let sentence = format!(
+            "Up to {inner} iterations of each loop inside become part of the loop around it: that loop has their loads."
+        );
+        parts.push((format!("inner:{inner}"), sentence));
     }
     if let Some(unroll) = plan.unroll() {
         parts.push((unroll.to_string(), unrolling(unroll, !plan.loads().is_empty())));

@@ -141,7 +141,11 @@ fn place(trial: &Trial, speedup: f64, several: bool) -> Option<(Series, Point)> 
             } else {
                 String::new()
             };
-            let group = if unroll.is_some() { "unroll + " } else { "" };
+            let group = match (plan.inner(), unroll) {
+                (Some(_), _) => "inner + ",
+                (None, Some(_)) => "unroll + ",
+                (None, None) => "",
+            };
             (
                 Some(*strategy),
                 format!("{load}{group}{}", strategy.label()),
@@ -150,7 +154,7 @@ fn place(trial: &Trial, speedup: f64, several: bool) -> Option<(Series, Point)> 
         }
         None => (None, "unroll".to_owned(), unroll?.iterations()?),
     };
-    let grouped = strategy.is_some() && unroll.is_some();
+    let grouped = strategy.is_some() && (unroll.is_some() || plan.inner().is_some());
     Some((
         Series {
             strategy,

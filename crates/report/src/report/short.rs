@@ -42,6 +42,7 @@ impl Short {
         if plan.is_none() {
             return plan.to_string();
         }
+        let inner = plan.inner().map(|inner| format!("inner:{inner}"));
         let unroll = plan.unroll().map(|unroll| unroll.to_string());
         let registers = plan.registers().map(|registers| format!("registers:{registers}"));
         let loads = plan.loads().iter().map(|(load, strategy)| {
@@ -50,7 +51,12 @@ impl Short {
                 None => format!("{load}={strategy}"),
             }
         });
-        let parts: Vec<String> = unroll.into_iter().chain(registers).chain(loads).collect();
+        let parts: Vec<String> = inner
+            .into_iter()
+            .chain(unroll)
+            .chain(registers)
+            .chain(loads)
+            .collect();
         broken(&parts.join(","), width, &[','])
     }
 

@@ -131,7 +131,7 @@ fn tried(
 /// Whether a plan only gives hints.
 fn is_alone(plan: &Plan) -> bool {
     let only_hints = plan.loads().iter().all(|(_, strategy)| strategy.is_hint());
-    only_hints && !plan.loads().is_empty() && plan.unroll().is_none()
+    only_hints && !plan.loads().is_empty() && plan.unroll().is_none() && plan.inner().is_none()
 }
 
 /// The same hints to another level; none where the device has one alone.

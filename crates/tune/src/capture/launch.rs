@@ -288,10 +288,10 @@ fn allocation(buffers: &Path, memory: &Memory) -> Result<Allocation> {
             return Err(Error::input(format!("{} names no captured memory", quoted(name))));
         }
     }
-    let before: Arc<[u8]> = stored::read(&buffers.join(&memory.before), memory.bytes)?.into();
+    let before: Arc<[u8]> = stored::read(&buffers.join(&memory.before), memory.bytes)?;
     let after = match *after == memory.before {
         true => Arc::clone(&before),
-        false => stored::read(&buffers.join(after), memory.bytes)?.into(),
+        false => stored::read(&buffers.join(after), memory.bytes)?,
     };
     if memory.address.checked_add(memory.bytes).is_none() || memory.address == 0 {
         return Err(Error::input(format!(

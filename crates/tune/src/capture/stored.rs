@@ -1,6 +1,10 @@
 //! Memory as the preloaded library stores it; its module of this name documents the format.
 
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 
 use crate::error::{Error, Result};
 use crate::suggest::quoted;
@@ -13,7 +17,7 @@ const PLAIN: u32 = 1 << 31;
 ///
 /// # Errors
 /// It cannot be read, is cut off, or holds another number of bytes.
-pub(super) fn read(path: &Path, bytes: u64) -> Result<Vec<u8>> {
+pub(super) fn read(path: &Path, bytes: u64) -> Result<Arc<[u8]>> {
     let at = |error: Error| error.at(quoted(&path.to_string_lossy()));
     let file = std::fs::read(path)
         .map_err(|error| at(Error::input(format!("captured memory cannot be read: {error}"))))?;
@@ -28,7 +32,7 @@ pub(super) fn read(path: &Path, bytes: u64) -> Result<Vec<u8>> {
     }
 }
 
-fn unpacked(file: &[u8]) -> Result<Vec<u8>> {
+fn unpacked(file: &[u8]) -> Result<Arc<[u8]>> {
     let cut = || Error::input("captured memory is cut off");
     let rest = file
         .strip_prefix(MAGIC)
@@ -43,29 +47,51 @@ fn unpacked(file: &[u8]) -> Result<Vec<u8>> {
     if length.div_ceil(BLOCK).saturating_mul(4) > rest.len() {
         return Err(cut());
     }
-    let mut memory = vec![0; length];
-    for block in memory.chunks_mut(BLOCK) {
+    // Made where it stays: gigabytes are not copied once more.
+    let mut memory: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+    let own = Arc::get_mut(&mut memory).ok_or_else(|| Error::bug("memory that was just made is shared"))?;
+    let mut blocks = Vec::new();
+    for block in own.chunks_mut(BLOCK) {
         let (size, after) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
         let size = u32::from_le_bytes(*size);
         let (packed, after) = after.split_at_checked((size & !PLAIN) as usize).ok_or_else(cut)?;
         rest = after;
-        if size & PLAIN != 0 {
-            if packed.len() != block.len() {
-                return Err(cut());
-            }
-            block.copy_from_slice(packed);
-        } else if !packed.is_empty() {
-            let written = lz4_flex::block::decompress_into(packed, block)
-                .map_err(|error| Error::input(format!("captured memory cannot be uncompressed: {error}")))?;
-            if written != block.len() {
-                return Err(cut());
-            }
+        blocks.push((block, packed, size & PLAIN != 0));
+    }
+    if !rest.is_empty() {
+        return Err(Error::input("captured memory is followed by something else"));
+    }
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = blocks.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let shares = blocks.chunks_mut(share).map(|share| {
+            scope.spawn(|| {
+                let mut share = share.iter_mut();
+                share.try_for_each(|(block, packed, is_plain)| unpack(block, packed, *is_plain))
+            })
+        });
+        let shares: Vec<_> = shares.collect();
+        let mut ended = shares.into_iter();
+        ended.try_for_each(|share| share.join().unwrap_or_else(|payload| resume_unwind(payload)))
+    })?;
+    Ok(memory)
+}
+
+/// Makes a block of what is stored of it; it is zeros before.
+fn unpack(block: &mut [u8], packed: &[u8], is_plain: bool) -> Result<()> {
+    let cut = || Error::input("captured memory is cut off");
+    if is_plain && packed.len() == block.len() {
+        block.copy_from_slice(packed);
+    } else if is_plain {
+        return Err(cut());
+    } else if !packed.is_empty() {
+        let written = lz4_flex::block::decompress_into(packed, block)
+            .map_err(|error| Error::input(format!("captured memory cannot be uncompressed: {error}")))?;
+        if written != block.len() {
+            return Err(cut());
         }
     }
-    match rest.is_empty() {
-        true => Ok(memory),
-        false => Err(Error::input("captured memory is followed by something else")),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -91,8 +117,8 @@ mod tests {
         assert_eq!(memory.len(), BLOCK + 1000);
         assert!(memory[..BLOCK].iter().all(|&byte| byte == 0) && memory[BLOCK..] == last);
         assert_eq!(
-            unpacked(&packed(&[(PLAIN | 3, b"abc")], 3)).expect("plain"),
-            b"abc"
+            *unpacked(&packed(&[(PLAIN | 3, b"abc")], 3)).expect("plain"),
+            *b"abc"
         );
         for length in 0..file.len() {
             assert!(unpacked(&file[..length]).is_err(), "{length}");

@@ -17,6 +17,7 @@ pub mod drop_in;
 pub(super) mod edit;
 pub(super) mod edits;
 pub(super) mod exchanged;
+mod flattened;
 pub mod granted;
 pub(super) mod loop_copies;
 pub(super) mod piece;

@@ -300,5 +300,6 @@ pub(super) fn commented(line: &str) -> String {
 
 /// Whether a plan keeps more values at once than the entry did.
 fn takes_registers(plan: &Plan) -> bool {
-    plan.unroll().is_some() || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
+    let groups = plan.unroll().is_some() || plan.inner().is_some();
+    groups || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
 }

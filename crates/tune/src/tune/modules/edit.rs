@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use super::drop_in::{DropIn, Needs, OLDEST_VERSION, commented, raised, said_of_registers, unused};
 use super::edits::{BEGINS, ENDS, Edits};
+use super::flattened::flattened;
 use super::loop_copies::{CopyPlace, LoopCopies};
 use super::piece::Around;
 use super::redirect::redirected;
@@ -92,19 +93,37 @@ pub(in crate::tune) fn edited(
             text.exchange(place.clone(), format!(" {major}.{minor}"));
         }
         edited.needs = Needs::of(original, kernel);
-        let (cuts, plan, target) = planned(original, own, kernel)?;
+        let (plan, target) = derivation(kernel)?;
+        let flat = flattened(original, own, &plan, &target)?;
+        let (from, own) = match &flat {
+            Some(flat) => (&flat.read.original, &flat.read.kernel),
+            None => (original, own),
+        };
+        let (inner, plan) = (plan.inner(), plan.with_inner(None));
+        let headers = match (&flat, plan.leaves_code()) {
+            (Some(flat), true) => flat.around.clone(),
+            _ => headers(own, planned_loops(own, &plan)?)?,
+        };
+        let loops = planned(original, from, &headers)?;
+        let inside = match &flat {
+            Some(_) => with_redirects(from, kept)?,
+            None => text.clone(),
+        };
         // What is inside another planned loop is copied with it.
-        let mut inner_first: Vec<usize> = (0..cuts.len()).collect();
-        inner_first.sort_by_key(|&number| cuts[number].own.span.len());
+        let mut inner_first: Vec<usize> = (0..loops.len()).collect();
+        inner_first.sort_by_key(|&number| loops[number].copied.own.span.len());
         let mut editor = Editor {
             original,
+            from,
             plan: &plan,
+            inner,
             target,
-            cuts: &cuts,
+            loops: &loops,
             kept,
             labels: HashMap::new(),
             copied: Vec::new(),
             text,
+            inside,
             edited,
         };
         for number in inner_first {
@@ -121,18 +140,33 @@ pub(in crate::tune) fn edited(
     Ok(edited)
 }
 
-/// The planned loops, for each the kernel with edges at it, and the plan.
-fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Vec<Arc<Cut>>, Plan, PlanTarget)> {
+/// The changes of a text that is copied: accesses of variables that are another module's.
+fn with_redirects(from: &Original, kept: &HashMap<String, String>) -> Result<Edits> {
+    let mut edits = Edits::default();
+    if !kept.is_empty() {
+        for (span, other) in redirected(from, kept)?.0 {
+            edits.exchange(span, other);
+        }
+    }
+    Ok(edits)
+}
+
+/// The plan that a kernel was derived by, and for which launches.
+fn derivation(kernel: &Kernel) -> Result<(Plan, PlanTarget)> {
     let derivation = kernel.derivation.as_ref();
     let derivation =
         derivation.ok_or_else(|| Error::bug("a kernel that no plan made is put into a module"))?;
-    let plan: Plan = derivation.plan.parse()?;
     let target = PlanTarget {
         group_size: derivation.group_size,
         line: derivation.line,
     };
+    Ok((derivation.plan.parse()?, target))
+}
+
+/// The labels of loops, each once.
+fn headers(own: &Kernel, loops: impl IntoIterator<Item = Label>) -> Result<Vec<String>> {
     let mut headers = Vec::new();
-    for label in planned_loops(own, &plan)? {
+    for label in loops {
         let name = own.labels[label].name.clone();
         let name = name.ok_or_else(|| {
             Error::input("the loop cannot be edited: it begins at no label of the text")
@@ -142,12 +176,30 @@ fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Vec<Ar
             headers.push(name);
         }
     }
-    let cuts = headers.iter().map(|header| original.cut(header));
-    let cuts = cuts.collect::<Result<Vec<_>>>()?;
-    let undecided = cuts.iter().find_map(|cut| cut.own.undecided.as_ref());
-    match undecided.filter(|_| original.facts.assembler.is_none()) {
+    Ok(headers)
+}
+
+/// A planned loop.
+struct PlannedLoop {
+    /// As it stands in the module.
+    own: Arc<Cut>,
+    /// As it is copied: the same, or with iterations of the loops inside written out.
+    copied: Arc<Cut>,
+}
+
+/// The planned loops, which are copied from another text of the entry.
+fn planned(original: &Original, from: &Original, headers: &[String]) -> Result<Vec<PlannedLoop>> {
+    let loops = headers.iter().map(|header| {
+        Ok(PlannedLoop {
+            own: original.cut(header)?,
+            copied: from.cut(header)?,
+        })
+    });
+    let loops = loops.collect::<Result<Vec<_>>>()?;
+    let mut undecided = loops.iter().filter_map(|own| own.copied.own.undecided.as_ref());
+    match undecided.next().filter(|_| original.facts.assembler.is_none()) {
         Some(undecided) => Err(undecided.why.clone()),
-        None => Ok((cuts, plan, target)),
+        None => Ok(loops),
     }
 }
 
@@ -156,23 +208,31 @@ const EDGE: u32 = 0;
 
 struct Editor<'a> {
     original: &'a Original,
+    /// What loops are copied from.
+    from: &'a Original,
+    /// The plan, but for the loops inside.
     plan: &'a Plan,
+    inner: Option<u32>,
     target: PlanTarget,
-    /// The planned loops.
-    cuts: &'a [Arc<Cut>],
+    loops: &'a [PlannedLoop],
     kept: &'a HashMap<String, String>,
     /// The labels of statements that had none.
     labels: HashMap<usize, String>,
     /// The planned loops so far that are copied.
     copied: Vec<Range<usize>>,
+    /// The changes of the module.
     text: Edits,
+    /// The same of what is copied.
+    inside: Edits,
     edited: DropIn,
 }
 
 impl Editor<'_> {
     /// Puts what the plan makes of a loop in front of it.
     fn planned_loop(&mut self, number: usize) -> Result<()> {
-        let Cut { kernel, own, .. } = &*self.cuts[number];
+        let PlannedLoop { own: place, copied } = &self.loops[number];
+        let place = &place.own;
+        let Cut { kernel, own, .. } = &**copied;
         let mut copies = LoopCopies::of(own, kernel);
         let looped = (loop_at(kernel, &own.label)?, EDGE);
         let (planned, plan) = prefetch::apply_in_text(kernel, self.plan, &self.target, looped, &mut copies)?;
@@ -180,7 +240,7 @@ impl Editor<'_> {
             return Ok(());
         }
         let mut piece = cut(&planned, EDGE)?;
-        copies.fit(&piece, &self.text)?;
+        copies.fit(&piece, &self.inside)?;
         cleanup::tidy(&mut piece);
         let stem = unused(&self.original.text, &format!("headstart{number}_"));
         for data in piece.arrays.values_mut() {
@@ -207,16 +267,21 @@ impl Editor<'_> {
         }
         self.copied.push(own.span.clone());
         let entry = self.entry_label(number);
-        for jump in own.jumps.clone() {
+        for jump in place.jumps.clone() {
             self.text.exchange(jump, entry.clone());
         }
-        let end = own.end.as_ref().map(|target| self.target(target));
+        for jump in own.jumps.clone() {
+            self.inside.exchange(jump, entry.clone());
+        }
+        let ends = place.end.as_ref().zip(own.end.as_ref());
+        let end = ends.map(|(target, copied)| self.target(target, copied));
         let texts = copies.texts(&CopyPlace {
-            text: &self.original.text,
-            edits: &self.text,
+            text: &self.from.text,
+            edits: &self.inside,
             stem: &stem,
             end: end.as_deref(),
             drains,
+            says_lines: false,
         })?;
         let around = Around {
             original: self.original,
@@ -229,7 +294,11 @@ impl Editor<'_> {
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 
-        let plan = commented(&plan);
+        let plan = match (self.inner, &plan[..]) {
+            (Some(inner), "") => format!("inner:{inner}"),
+            (Some(inner), plan) => format!("inner:{inner},{}", commented(plan)),
+            (None, plan) => commented(plan),
+        };
         let choice = choice(&self.edited.needs.tests(), &stem, &own.label);
         // What belongs to the loop in front of its label goes round, and does not enter.
         let around = match own.falls_in {
@@ -245,7 +314,7 @@ impl Editor<'_> {
             "// Loop {}, {plan}.\n{around}{entry}:\n{choice}{}",
             own.label, block.text
         );
-        self.insert(own.header.start, &text);
+        self.insert((place.header.start, own.header.start), &text);
         Ok(())
     }
 
@@ -263,41 +332,55 @@ impl Editor<'_> {
         unused(&self.original.text, &format!("$headstart_{number}_"))
     }
 
-    /// The label of what follows a loop.
-    fn target(&mut self, target: &Target) -> String {
-        match target {
+    /// The label of what follows a loop, in the module and in what is copied.
+    fn target(&mut self, target: &Target, copied: &Target) -> String {
+        match (target, copied) {
             // From one planned loop into another.
-            Target::Label(label) => match self.cuts.iter().position(|cut| cut.own.label == *label) {
-                Some(number) => self.entry_label(number),
-                None => label.clone(),
-            },
-            Target::Statement(at) => {
+            (Target::Label(label), _) => {
+                match self
+                    .loops
+                    .iter()
+                    .position(|planned| planned.own.own.label == *label)
+                {
+                    Some(number) => self.entry_label(number),
+                    None => label.clone(),
+                }
+            }
+            (Target::Statement(_), Target::Label(label)) => label.clone(),
+            (Target::Statement(at), Target::Statement(inside)) => {
                 if let Some(label) = self.labels.get(at) {
                     return label.clone();
                 }
                 let name = format!("$headstart_behind_{}_", self.labels.len());
                 let label = unused(&self.original.text, &name);
-                self.insert(*at, &format!("// A planned loop ends here.\n{label}:\n"));
+                let text = format!("// A planned loop ends here.\n{label}:\n");
+                self.insert((*at, *inside), &text);
                 self.labels.insert(*at, label.clone());
                 label
             }
         }
     }
 
-    /// Inserts lines in front of a statement, between marks: in front of its whole line, if nothing but space comes before it.
-    fn insert(&mut self, at: usize, lines: &str) {
-        let before = &self.original.text[..at];
-        let line = before.rfind('\n').map_or(0, |end| end + 1);
-        let at = match before[line..].trim().is_empty() {
-            true => line,
-            false => at,
-        };
-        self.text.insert(at, &format!("{BEGINS}{lines}{ENDS}"));
+    /// Inserts lines in front of a statement of the module, which stands there in what is copied.
+    fn insert(&mut self, (at, inside): (usize, usize), lines: &str) {
+        insert(&mut self.text, &self.original.text, at, lines);
+        insert(&mut self.inside, &self.from.text, inside, lines);
     }
 }
 
+/// Inserts lines in front of a statement, between marks: in front of its whole line, if nothing but space comes before it.
+fn insert(edits: &mut Edits, text: &str, at: usize, lines: &str) {
+    let before = &text[..at];
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let at = match before[line..].trim().is_empty() {
+        true => line,
+        false => at,
+    };
+    edits.insert(at, &format!("{BEGINS}{lines}{ENDS}"));
+}
+
 /// The loop that begins at a label of the text.
-fn loop_at(kernel: &Kernel, label: &str) -> Result<Label> {
+pub(super) fn loop_at(kernel: &Kernel, label: &str) -> Result<Label> {
     let name = label.trim_start_matches('$');
     let mut found = None;
     kernel.body.walk(&mut |op| {

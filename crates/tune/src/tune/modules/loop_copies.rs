@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use super::edits::{BEGINS, ENDS, Edits};
 use crate::back::ptx::given;
 use crate::error::{Error, Result};
-use crate::front::ptx::LoopInText;
+use crate::front::ptx::{LoopInText, NEXT_LINE};
 use crate::ir::{Kernel, OpKind, Place, Type};
 use crate::prefetch::LoopText;
 
@@ -38,7 +38,16 @@ pub(in crate::tune) struct LoopCopies<'l> {
 #[derive(PartialEq)]
 struct OneCopy {
     replaced: Vec<(Place, Vec<Type>)>,
-    passes: Option<Place>,
+    test: Option<Test>,
+}
+
+/// What is known of the test at a place.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::tune) enum Test {
+    /// It stays in the loop.
+    Stays(Place),
+    /// It leaves the loop.
+    Leaves(Place),
 }
 
 impl LoopText for LoopCopies<'_> {
@@ -52,7 +61,19 @@ impl LoopText for LoopCopies<'_> {
     }
 
     fn copy(&mut self, replaced: Vec<(Place, Vec<Type>)>, passes: Option<Place>) -> usize {
-        let copy = OneCopy { replaced, passes };
+        let test = passes.map(Test::Stays);
+        self.numbered(OneCopy { replaced, test })
+    }
+}
+
+impl LoopCopies<'_> {
+    /// The number of a copy that replaces no load.
+    pub(crate) fn of_test(&mut self, test: Option<Test>) -> usize {
+        let replaced = Vec::new();
+        self.numbered(OneCopy { replaced, test })
+    }
+
+    fn numbered(&mut self, copy: OneCopy) -> usize {
         let known = self.copies.iter().position(|other| *other == copy);
         known.unwrap_or_else(|| {
             self.copies.push(copy);
@@ -73,6 +94,8 @@ pub(in crate::tune) struct CopyPlace<'p> {
     pub end: Option<&'p str>,
     /// Asynchronous copies may be in flight.
     pub drains: bool,
+    /// Copies say which lines they are of.
+    pub says_lines: bool,
 }
 
 impl<'l> LoopCopies<'l> {
@@ -140,10 +163,16 @@ impl<'l> LoopCopies<'l> {
         let mut header = String::new();
         if own.header.start > own.span.start {
             header = match own.falls_in {
-                true => format!("bra {back};\n${stem}start:"),
+                true => format!("bra {back}; ${stem}start:"),
                 false => format!("${stem}start:"),
             };
             before = format!("\tbra ${stem}start;\n");
+        }
+        if at.says_lines {
+            let line = at.text[..own.span.start].matches('\n').count() + 1;
+            before.push_str(&format!("{NEXT_LINE}{line}\n"));
+            let lines = at.text[own.header.clone()].matches('\n').count();
+            header.push_str(&"\n".repeat(lines));
         }
         edits.exchange(own.header.clone(), header);
         let mut first = 0;
@@ -159,17 +188,25 @@ impl<'l> LoopCopies<'l> {
         for sum in &own.rounded {
             edits.exchange(sum.clone(), format!("{}.rn", &at.text[sum.clone()]));
         }
-        let passes = copy.passes.and_then(|place| own.tests.get(&place));
+        let known = match copy.test {
+            Some(Test::Stays(place)) => own.tests.get(&place),
+            _ => None,
+        };
         // A jump to the header leads behind the copy, where the text ends anyway; one to a latch in front of the header does not.
         let leads_behind = |staying: &str| staying.is_empty() || staying == format!("bra {back};");
-        let is_last = passes.is_some_and(|test| test.span.end == own.span.end && leads_behind(&test.staying));
-        if let Some(test) = passes {
+        let is_last = known.is_some_and(|test| test.span.end == own.span.end && leads_behind(&test.staying));
+        if let Some(test) = known {
             let staying = if is_last {
                 String::new()
             } else {
                 test.staying.clone()
             };
             edits.exchange(test.span.clone(), staying);
+        }
+        if let Some(Test::Leaves(place)) = copy.test {
+            let test = own.tests.get(&place);
+            let test = test.ok_or_else(|| Error::bug("a test is no statement"))?;
+            edits.exchange(test.span.clone(), test.leaving.clone());
         }
         let wait = if at.drains { "cp.async.wait_all;" } else { "" };
         for &behind in own.falls_out.iter().filter(|_| at.drains) {
@@ -183,7 +220,7 @@ impl<'l> LoopCopies<'l> {
         let leaves = own
             .leaves
             .iter()
-            .filter(|leaves| passes.is_none_or(|test| test.span != leaves.span));
+            .filter(|leaves| known.is_none_or(|test| test.span != leaves.span));
         for (number, leaves) in leaves.enumerate().filter(|_| at.drains) {
             match &leaves.label {
                 Some(label) => {
@@ -200,9 +237,17 @@ impl<'l> LoopCopies<'l> {
         // What is inserted in a loop inside is a part of this insertion.
         let text = edits.of(at.text, own.span.clone());
         let text = text.replace(BEGINS, "").replace(ENDS, "");
-        Ok(format!(
-            "{{\n{before}\t{}\n{behind}{back}:\n\t}}",
-            text.trim_start()
-        ))
+        // A line more or less would make what follows another line.
+        let text = match at.says_lines {
+            true => text,
+            false => format!("\t{}", without_lines(&text).trim_start()),
+        };
+        Ok(format!("{{\n{before}{text}\n{behind}{back}:\n\t}}"))
     }
+}
+
+/// A text that says no longer which lines it is of.
+fn without_lines(text: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    lines.filter(|line| !line.starts_with(NEXT_LINE)).collect()
 }

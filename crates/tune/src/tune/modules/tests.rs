@@ -197,3 +197,79 @@ fn a_report_of_another_kernel_is_no_check() {
         );
     }
 }
+
+/// Sums of parts of a table that the module declares.
+const TABLE: &str = "\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .global .align 4 .b8 table[4096];
+.visible .entry sums(.param .u64 out, .param .u32 n)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<10>;
+    .reg .b64 %rd<10>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, 0;
+    mov.u32 %r4, 0;
+OUTER:
+    mov.u32 %r5, %r2;
+INNER:
+    and.b32 %r6, %r5, 1023;
+    mul.wide.u32 %rd2, %r6, 4;
+    mov.u64 %rd3, table;
+    add.s64 %rd3, %rd3, %rd2;
+    ld.global.u32 %r7, [%rd3];
+    add.s32 %r4, %r4, %r7;
+    add.s32 %r5, %r5, 32;
+    setp.lt.s32 %p1, %r5, 96;
+    @%p1 bra INNER;
+    add.s32 %r3, %r3, 1;
+    setp.lt.s32 %p2, %r3, %r1;
+    @%p2 bra OUTER;
+    cvta.to.global.u64 %rd4, %rd1;
+    mul.wide.u32 %rd5, %r2, 4;
+    add.s64 %rd4, %rd4, %rd5;
+    st.global.u32 [%rd4], %r4;
+    ret;
+}
+";
+
+#[test]
+fn iterations_of_loops_inside_name_the_program_s_variables() {
+    let imported = import(
+        TABLE,
+        "table.ptx",
+        Some("sums"),
+        &headstart_front::ptx::Facts::default(),
+    );
+    let imported = imported.expect("an entry");
+    let plan: Plan = "inner:3".parse().expect("a plan");
+    let applied = prefetch::apply(&imported.kernel, &plan, &target_for([32, 1, 1])).expect("legal");
+    let beside = drop_in::beside(&imported.original, &imported.kernel, &applied.kernel, |_| false);
+    let module = beside.expect("a module").module;
+    // Three copies and the loop as it was.
+    assert_eq!(
+        module.text.matches("add.s32 %r4, %r4, %r7;").count(),
+        4,
+        "{}",
+        module.text
+    );
+    assert_eq!(
+        module.text.matches("mov.u64 %rd3, table;").count(),
+        0,
+        "{}",
+        module.text
+    );
+    assert_eq!(
+        module
+            .text
+            .matches("ld.const.u64 %rd3, [headstart_address_of_table];")
+            .count(),
+        4,
+        "{}",
+        module.text
+    );
+}

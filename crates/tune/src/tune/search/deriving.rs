@@ -11,7 +11,7 @@ use crate::tune::check::residency;
 use crate::tune::derived::Derived;
 use crate::tune::modules::drop_in::{placed, said_of_registers};
 use crate::tune::search::remainder::{self, Alone, main_loads_beside};
-use crate::tune::search::space::{likely_plans_for, with_registers, without_shared_copies};
+use crate::tune::search::space::{inner_plans, likely_plans_for, with_registers, without_shared_copies};
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::Workload;
 
@@ -77,6 +77,9 @@ pub(in crate::tune) fn likely_for(
     let loads = main_loads_beside(plain, &alone(bench, workload, plain));
     let mut plans = likely_plans_for(plain, &loads, &bench.platform().levels())?;
     plans.extend(likely_of_remainders(bench, plain, &loads)?);
+    if let (inner, true) = inner_plans(plain, &loads, &bench.platform().target_for(workload))? {
+        plans.extend(inner);
+    }
     let plans = without_shared_copies(plain, plans);
     Ok(with_registers(plans, registers_left(bench, workload)))
 }

@@ -38,7 +38,7 @@ impl Kind {
             Some(StrategyKind::RollingShared | StrategyKind::BatchedShared) => Kind::Shared,
             Some(StrategyKind::RollingAsync) => Kind::Async,
             Some(StrategyKind::Cache | StrategyKind::Joint | StrategyKind::Bulk) => Kind::Hint,
-            None if plan.unroll().is_some() => Kind::Unroll,
+            None if plan.unroll().is_some() || plan.inner().is_some() => Kind::Unroll,
             None => Kind::Any,
         }
     }

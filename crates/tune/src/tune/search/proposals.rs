@@ -75,6 +75,8 @@ enum Fate {
 /// The similarity of plans.
 #[derive(Clone, Debug, PartialEq)]
 struct PlanFeatures {
+    /// Iterations of loops inside that are part of the planned one.
+    inner: u32,
     /// Iterations in a group.
     group: u32,
     /// The registers that the compiler may use.
@@ -91,6 +93,7 @@ impl PlanFeatures {
     fn of(plan: &Plan) -> PlanFeatures {
         let first = plan.loads().first().map(|(_, strategy)| *strategy);
         PlanFeatures {
+            inner: plan.inner().unwrap_or(0),
             group: match plan.unroll() {
                 None => 1,
                 // Loads come first, as in the smallest group.
@@ -108,7 +111,7 @@ impl PlanFeatures {
 
     /// Whether the code stays as it is.
     fn leaves_code(&self) -> bool {
-        self.kind.is_none() && self.group == 1
+        self.kind.is_none() && self.group == 1 && self.inner == 0
     }
 
     /// Whether it is a ring one group of four ahead: the fastest where loops are short.
@@ -119,12 +122,14 @@ impl PlanFeatures {
 
     /// Whether two plans do the same in other numbers.
     fn is_kind_of(&self, other: &PlanFeatures) -> bool {
-        self.kind == other.kind && (self.group > 1) == (other.group > 1)
+        let grouped = |own: &PlanFeatures| (own.inner > 0, own.group > 1);
+        self.kind == other.kind && grouped(self) == grouped(other)
     }
 
     /// The strategy, or what else it does.
     fn family(&self) -> &'static str {
         match self.kind {
+            _ if self.inner > 0 => "inner",
             Some((strategy, _)) => strategy,
             None if self.leaves_code() => "registers",
             None => "unroll",
@@ -136,6 +141,9 @@ impl PlanFeatures {
         let doublings =
             |one: u32, other: u32| (f64::from(one.max(1)).log2() - f64::from(other.max(1)).log2()).abs();
         let mut unlike = 0.5 * doublings(self.group, other.group);
+        if self.inner != other.inner {
+            unlike += 1.0;
+        }
         if self.kind != other.kind {
             unlike += 1.5;
         }

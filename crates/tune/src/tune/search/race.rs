@@ -145,7 +145,7 @@ pub(crate) fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
         let loads: Vec<_> = loads
             .map(|(name, strategy)| (name.clone(), strategy.kind()))
             .collect();
-        (plan.unroll().is_some(), loads)
+        (plan.inner().is_some(), plan.unroll().is_some(), loads)
     };
     let (mut telling, rest): (Vec<usize>, Vec<usize>) =
         (0..plans.len()).partition(|&index| likely.contains(plans[index]));

@@ -10,7 +10,7 @@ use crate::ir::{Kernel, OpKind};
 use crate::prefetch::plan::{
     CacheLevel, Distance, Layout, LoadName, Plan, Strategy, StrategyKind, TrialPolicy, Unroll,
 };
-use crate::prefetch::{self, Loads};
+use crate::prefetch::{self, Loads, PlanTarget};
 use crate::tune::bench::Bench;
 use crate::tune::search::{SearchSettings, derive_one, likely_of_remainders, main_loads, registers_left};
 use crate::tune::subject::workload::Workload;
@@ -216,6 +216,45 @@ fn unrolled_plans(kernel: &Kernel, loads: &[LoadName]) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
+/// Iterations of short loops inside others that are tried as part of those, where their number is not known; and the most where it is.
+const INNER: [u32; 2] = [4, 8];
+const MOST_INNER: u32 = 16;
+
+/// Plans for loads of short loops inside others: as loads of the loop around, in their order, first, or one iteration of it ahead. Also
+/// says whether the loops are known to be short.
+pub(super) fn inner_plans(
+    kernel: &Kernel,
+    loads: &[LoadName],
+    target: &PlanTarget,
+) -> Result<(Vec<Plan>, bool)> {
+    let plain = Loads::of(kernel);
+    let all = Plan::none().with_inner(Some(MOST_INNER));
+    let found = plain.inner_loops(&all, target).unwrap_or_default();
+    let is_inside = |name: &&LoadName| {
+        let mut own = plain.all().iter().filter(|load| load.name == **name);
+        own.any(|load| found.iter().any(|inner| inner.label == load.looped))
+    };
+    let loads: Vec<LoadName> = loads.iter().filter(is_inside).cloned().collect();
+    if loads.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let is_known = found.iter().all(|inner| inner.are_all);
+    let longest = found.iter().map(|inner| inner.iterations).max();
+    let counts = match longest.filter(|_| is_known) {
+        Some(longest) => vec![longest],
+        None => INNER.to_vec(),
+    };
+    let mut plans = Vec::new();
+    for count in counts {
+        let start = Plan::none().with_inner(Some(count));
+        plans.extend([start.clone(), start.clone().unrolled(Unroll::Early)]);
+        for strategy in rings_at(Distance::new(1)?) {
+            plans.push(together(start.clone(), &loads, strategy)?);
+        }
+    }
+    Ok((plans, is_known))
+}
+
 /// The plans without asynchronous copies of loads whose address is the same for all work-items of a sub-group.
 ///
 /// One request brings such a load to all of them, but each would copy the word for itself. On an H200 that takes several times
@@ -313,13 +352,17 @@ impl Space {
         // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
         let mut likely = likely_plans_for(kernel, &loads, &levels).unwrap_or_default();
         likely.extend(likely_of_remainders(bench, kernel, &loads).unwrap_or_default());
+        let (inner, is_known) = inner_plans(kernel, &loads, &bench.platform().target_for(workload))?;
+        if is_known {
+            likely.extend(inner.iter().cloned());
+        }
         let registers = registers_left(bench, workload);
         let plans = match settings.plans {
             Some(plans) => plans.to_vec(),
             None if loads.is_empty() => Vec::new(),
             None => {
                 let mut plans = default_plans(&loads, &levels)?;
-                for plan in &likely {
+                for plan in likely.iter().chain(&inner) {
                     if !plans.contains(plan) {
                         plans.push(plan.clone());
                     }

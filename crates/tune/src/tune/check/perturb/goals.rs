@@ -112,7 +112,8 @@ fn ways_left_out(plain: &Compiled, kernel: &Kernel, covered: &Covered) -> Option
 /// Whether a plan changes a loop: one of its loads is read there, or it is unrolled.
 fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
     if plan.loads().is_empty() {
-        return plan.unroll().is_some() && !site.loads.is_empty() && !site.is_outer;
+        let is_changed = plan.unroll().is_some() || plan.inner().is_some();
+        return is_changed && !site.loads.is_empty() && !site.is_outer;
     }
     let of_loop = |label: Label| {
         let mut is_it = false;

@@ -289,6 +289,10 @@ const UNREACHED: &[(&str, &str)] = &[
         "loops of these files stand in no module's text",
     ),
     (
+        "` is no load of the loop around its own",
+        "the loop around has the loads of the loops inside, unless the text names them otherwise",
+    ),
+    (
         "its address depends on what an iteration hands on to the next one in registers",
         "loops of these files stand in no module's text",
     ),

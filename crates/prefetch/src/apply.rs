@@ -99,10 +99,11 @@ impl<'k> Loads<'k> {
             return apply(self, plan);
         }
         let flat = self.flattened(plan, target)?;
-        let applied = apply(&Loads::of(&flat), &plan.clone().with_inner(None))?;
+        let flat = Loads::of(&flat);
+        let applied = apply(&flat, &self.in_loops_around(plan, target, &flat)?)?;
         Ok(Applied {
             kernel: applied.kernel,
-            plan: applied.plan.with_inner(plan.inner()),
+            plan: plan.clone(),
         })
     }
 }

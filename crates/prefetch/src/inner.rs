@@ -18,6 +18,7 @@
 //! loop follows behind for what is left. The other parts of a plan are for what comes of it.
 
 use super::apply::Loads;
+use super::candidate::Candidate;
 use super::loads::{find_loop, replace_loop, resolve};
 use super::pipeline::fits;
 use super::plan::Plan;
@@ -86,6 +87,36 @@ impl Loads<'_> {
         }
     }
 
+    /// The other parts of a plan, for `flat`, in which iterations of loops inside are part of those around: the loads of a loop inside are
+    /// named as those of the loop around it.
+    ///
+    /// # Errors
+    /// As [`Loads::inner_loops`], or a load of the plan is none of the loop around.
+    pub fn in_loops_around(&self, plan: &Plan, target: &PlanTarget, flat: &Loads<'_>) -> Result<Plan> {
+        let inner = self.inner_loops(plan, target)?;
+        let mut other = plan.clone().with_inner(None).without_loads();
+        for (name, strategy) in plan.loads() {
+            for load in resolve(self.kernel(), self.all(), name)? {
+                let around = inner
+                    .iter()
+                    .find(|own| own.label == load.looped)
+                    .map(|own| own.around);
+                let looped = loop_name(self.kernel(), around.unwrap_or(load.looped));
+                let is_it = |own: &&Candidate| {
+                    own.name.param() == name.param() && own.place == load.place && own.loop_name == looped
+                };
+                let own = flat.all().iter().find(is_it).ok_or_else(|| {
+                    Error::usage(format!("`{name}` is no load of the loop around its own"))
+                        .accepted("plans without `inner:N`, or for other loads")
+                })?;
+                if other.strategy(&own.name).is_none() {
+                    other = other.with(own.name.clone(), *strategy)?;
+                }
+            }
+        }
+        Ok(other)
+    }
+
     /// The kernel in which iterations of loops inside are part of the loops around them.
     ///
     /// # Errors
@@ -113,6 +144,10 @@ impl Loads<'_> {
         verify::verify_derived(&kernel)?;
         Ok(kernel)
     }
+}
+
+fn loop_name(kernel: &Kernel, label: Label) -> Option<String> {
+    kernel.labels[label].name.clone()
 }
 
 /// A kernel for work-groups of the target's size.

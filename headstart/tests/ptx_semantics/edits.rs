@@ -284,6 +284,7 @@ fn iterations_of_loops_inside_become_part_of_the_loop_around() {
                 "inner:3,unroll:2",
                 "inner:3,param_1=rolling-registers:1",
                 "inner:2,param_1=rolling-registers:2",
+                "inner:2,param_1@INNER=rolling-registers:1",
                 "inner:3,param_1=cache:L2:1",
             ] {
                 let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
@@ -306,6 +307,23 @@ fn iterations_of_loops_inside_become_part_of_the_loop_around() {
             }
         }
     }
+}
+
+#[test]
+fn copies_do_not_change_what_lengths_count() {
+    // Most accesses are of words; in the text that is copied most are of halves, and a length would be of half as many bytes.
+    let text = around(
+        "\tld.global.u32 %r5, [%rd1];\n\tld.global.u32 %r8, [%rd1+128];\n\tadd.u32 %r2, %r2, %r5;\n\tadd.u32 %r2, %r2, %r8;\n\
+         INNER:\n\tld.global.u16 %h1, [%rd4];\n\tcvt.u32.u16 %r7, %h1;\n\txor.b32 %r2, %r2, %r7;\n\tadd.u64 %rd4, %rd4, 128;\n\
+         \tadd.u32 %r6, %r6, 1;\n\tsetp.gt.u32 %q, %r2, 90000;\n\t@%q bra DONE;\n\tsetp.lt.u32 %q, %r6, %r0;\n\t@%q bra INNER;\nDONE:\n",
+    );
+    let launch = LAUNCH.replace("value = 32", "value = 15");
+    let launch = LaunchFile::parse(&launch, "launch.toml").expect("a launch file");
+    let plan = "inner:6,param_1@INNER=rolling-registers:1"
+        .parse()
+        .expect("a plan");
+    let module = planned_module(&text, "k.ptx", Some("k"), &launch, &plan, None);
+    module.unwrap_or_else(|error| panic!("{error}\n{text}"));
 }
 
 #[test]

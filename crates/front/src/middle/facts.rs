@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Fused, Races, Type};
+use crate::ir::{Fused, Kernel, Races, Type};
 
 /// Facts about the launches of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,20 @@ pub struct Facts {
     /// The assembler whose machine code for each plan is run beside the original's: what it makes of the sums that the text leaves to
     /// it, shows in their bits.
     pub assembler: Option<Assembler>,
+}
+
+impl Facts {
+    /// The same for an edited module: elements have the types that they have in this kernel, whichever of the copied accesses are the
+    /// most. Lengths count them.
+    #[must_use]
+    pub fn with_elements_of(mut self, kernel: &Kernel) -> Facts {
+        for param in &kernel.params {
+            if let Some(known) = param.facts {
+                self.parameters.entry(param.name.clone()).or_default().element = Some(known.element);
+            }
+        }
+        self
+    }
 }
 
 /// An assembler of machine code: a driver's, for devices of one compute capability.

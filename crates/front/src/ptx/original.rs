@@ -128,21 +128,27 @@ impl Original {
         Ok(cut)
     }
 
-    /// The entry in a text that `make` makes of this one, other entries left out, read once for each key. Errors are not kept.
+    /// The entry in a text that `make` makes of this one, other entries left out, read once for each key and these facts. Errors are not
+    /// kept.
     ///
     /// # Errors
     /// Those of `make`, or the text cannot be read.
-    pub fn variant(&self, key: &str, make: impl FnOnce(&str) -> Result<String>) -> Result<Arc<Imported>> {
+    pub fn variant(
+        &self,
+        key: &str,
+        facts: Facts,
+        make: impl FnOnce(&str) -> Result<String>,
+    ) -> Result<Arc<Imported>> {
         let kept = || self.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |own: &&Arc<Variant>| own.key == key && own.facts == self.facts;
+        let is_same = |own: &&Arc<Variant>| own.key == key && own.facts == facts;
         if let Some(known) = kept().iter().find(is_same) {
             return Ok(Arc::clone(&known.read));
         }
         let text = Arc::new(make(&self.alone()?)?);
-        let read = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, &self.facts)?;
+        let read = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, &facts)?;
         let variant = Variant {
             key: key.to_owned(),
-            facts: self.facts.clone(),
+            facts,
             read: Arc::new(read),
         };
         let read = Arc::clone(&variant.read);

@@ -99,11 +99,19 @@ pub(in crate::tune) fn edited(
             Some(flat) => (&flat.read.original, &flat.read.kernel),
             None => (original, own),
         };
-        let (inner, plan) = (plan.inner(), plan.with_inner(None));
+        let inner = plan.inner();
+        let plan = flat.as_ref().map_or(plan, |flat| flat.plan.clone());
         let headers = match (&flat, plan.leaves_code()) {
             (Some(flat), true) => flat.around.clone(),
             _ => headers(own, planned_loops(own, &plan)?)?,
         };
+        let is_left = |header: &String| flat.as_ref().is_some_and(|flat| flat.inner.contains(header));
+        if headers.iter().any(is_left) {
+            return Err(Error::input(
+                "the loop cannot be edited: what is left of a loop inside is no loop to plan",
+            )
+            .accepted("plans without `inner:N`"));
+        }
         let loops = planned(original, from, &headers)?;
         let inside = match &flat {
             Some(_) => with_redirects(from, kept)?,

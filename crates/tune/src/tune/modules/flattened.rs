@@ -33,6 +33,10 @@ pub(super) struct Flattened {
     pub read: Arc<Imported>,
     /// The labels of the loops around.
     pub around: Vec<String>,
+    /// Those of the loops inside: what is left of them runs where iterations before have run, and is no loop to plan.
+    pub inner: Vec<String>,
+    /// The other parts of the plan.
+    pub plan: Plan,
 }
 
 /// The entry as a plan needs it, if it makes iterations of loops inside part of those around.
@@ -67,7 +71,8 @@ pub(super) fn flattened(
         .iter()
         .map(|(name, found)| format!("{name}:{}:{}", found.iterations, found.are_all));
     let key = shown.collect::<Vec<_>>().join(",");
-    let read = original.variant(&key, |text| {
+    let facts = original.facts.clone().with_elements_of(own);
+    let read = original.variant(&key, facts, |text| {
         let mut edits = Edits::default();
         for (number, (name, found)) in inner.iter().enumerate() {
             let cut = original.cut(name)?;
@@ -80,7 +85,14 @@ pub(super) fn flattened(
         }
         Ok(edits.of(text, 0..text.len()))
     })?;
-    Ok(Some(Flattened { read, around }))
+    let plan = Loads::of(own).in_loops_around(plan, target, &Loads::of(&read.kernel))?;
+    let inner = inner.into_iter().map(|(name, _)| name).collect();
+    Ok(Some(Flattened {
+        read,
+        around,
+        inner,
+        plan,
+    }))
 }
 
 /// Writes iterations of a loop in front of it.

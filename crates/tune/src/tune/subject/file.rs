@@ -212,11 +212,7 @@ impl Subject for FileSubject {
         // What is known of the module's own counters is not known of those in a plan's copies.
         facts.no_overflow = false;
         // A ring's slots may hold elements of several parameters: the copies into them do not tell whose are of which type.
-        for param in &self.kernel.params {
-            if let Some(known) = param.facts {
-                facts.parameters.entry(param.name.clone()).or_default().element = Some(known.element);
-            }
-        }
+        let facts = facts.with_elements_of(&self.kernel);
         let module = ptx::Module::new(text, &original.file)?;
         let imported = module.import_alone(&original.entry, &facts)?;
         Ok(Some(Arc::new(imported.kernel)))

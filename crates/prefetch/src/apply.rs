@@ -169,10 +169,11 @@ fn unchanged(kernel: &Kernel, hosted: &mut Hosted<'_>) -> Result<Kernel> {
 }
 
 fn with_versions(plan: &Plan, mut apply: impl FnMut(Versions) -> Result<Applied>) -> Result<Applied> {
-    // Iterations are unrolled together only where they are counted.
+    // One comparison in front is less than a length compared at each load, and takes no length for granted. Hints need neither.
+    let only_hints = plan.loads().iter().all(|(_, strategy)| strategy.is_hint());
     let (first, second) = match plan.unroll() {
-        Some(_) => (Versions::IfItWraps, Versions::One),
-        None => (Versions::One, Versions::IfItWraps),
+        None if only_hints => (Versions::One, Versions::IfItWraps),
+        _ => (Versions::IfItWraps, Versions::One),
     };
     match (apply(first), second) {
         (Err(_), Versions::One) => apply(second),

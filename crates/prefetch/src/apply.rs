@@ -372,7 +372,20 @@ pub(super) fn apply_wish(
     let place = find_loop(&kernel.body, label)
         .map(|op| kernel.describe_place(op.place))
         .unwrap_or_default();
-    let plan: Plan = plan.parse().map_err(|error: Error| error.at(&place))?;
+    let mut plan: Plan = plan.parse().map_err(|error: Error| error.at(&place))?;
+    if plan.inner().is_some() {
+        let inside = candidates(kernel).into_iter();
+        let loads = Loads {
+            kernel,
+            all: inside
+                .filter(|load| is_inside(kernel, load.looped, label))
+                .collect(),
+        };
+        let flat = loads.flattened(&plan, target).map_err(|error| error.at(&place))?;
+        let others = loads.in_loops_around(&plan, target, &Loads::of(&flat));
+        plan = others.map_err(|error| error.at(&place))?;
+        *kernel = flat;
+    }
     let all: Vec<Candidate> = candidates(kernel)
         .into_iter()
         .filter(|load| load.looped == label)

@@ -288,4 +288,36 @@ mod tests {
         // Before the sum passes this bound it is negative.
         assert_eq!(found("lt.s %next, 2147483647:i32", 64), [(64, false)]);
     }
+
+    #[test]
+    fn an_author_may_wish_for_it() {
+        let text = include_str!("../../../headstart/tests/pass/inner/staged.hsir");
+        let kernel = crate::ir::parse(text, "staged.hsir").expect("a kernel");
+        let target = PlanTarget {
+            group_size: Some([32, 1, 1]),
+            ..PlanTarget::default()
+        };
+        for plan in ["inner:2", "inner:2,p=rolling-registers:1"] {
+            let mut wished = kernel.clone();
+            wished.body.walk_mut(&mut |op| {
+                if let OpKind::Loop { label, wishes, .. } = &mut op.kind
+                    && kernel.labels[*label].name.as_deref() == Some("j")
+                {
+                    wishes.plan = Some(plan.to_owned());
+                }
+            });
+            let wished = crate::carry_out_wishes(&wished, &target).expect("carried out");
+            let mut planned = crate::apply(&kernel, &plan.parse().expect("a plan"), &target).expect("legal");
+            // Wishes are tidied up after once more.
+            cleanup::tidy(&mut planned.kernel);
+            let shown = |kernel: &Kernel| {
+                crate::ir::print(kernel)
+                    .lines()
+                    .skip(2)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            };
+            assert_eq!(shown(&wished), shown(&planned.kernel), "{plan}");
+        }
+    }
 }

@@ -238,16 +238,22 @@ mod tests {
 
     /// What is found of a loop that goes from the work-item's number in steps of the work-group's size, 32, while `test`.
     fn found(test: &str, most: u32) -> Vec<(u32, bool)> {
+        found_from(0, test, most)
+    }
+
+    /// The same from so much more on.
+    fn found_from(start: u32, test: &str, most: u32) -> Vec<(u32, bool)> {
         let text = format!(
             "hsir 1
              kernel @k(%p: ptr.global i32[] align 4, %n: i32) {{
                load @p
                %id = id.local.x
                %size = id.group_size.x
+               %first = add %id, {start}:i32
                loop 'outer (%i = 0:i32) {{
                  %more = lt.s %i, %n
                  if %more {{ yield }} else {{ break }}
-                 loop 'inner (%k = %id) {{
+                 loop 'inner (%k = %first) {{
                    %wide = extend.s %k to i64
                    %at = address %p + %wide * 4
                    %x = load i32 %at, @p
@@ -286,7 +292,11 @@ mod tests {
         assert_eq!(found("lt.s %next, 97:i32", 8), [(8, false)]);
         assert_eq!(found("lt.s %next, %n", 8), [(8, false)]);
         // Before the sum passes this bound it is negative.
-        assert_eq!(found("lt.s %next, 2147483647:i32", 64), [(64, false)]);
+        assert_eq!(found_from(32, "lt.s %next, 128:i32", 8), [(3, true)]);
+        assert_eq!(
+            found_from(2147483551, "lt.s %next, 2147483647:i32", 8),
+            [(8, false)]
+        );
     }
 
     #[test]
@@ -318,6 +328,8 @@ mod tests {
                     .join("\n")
             };
             assert_eq!(shown(&wished), shown(&planned.kernel), "{plan}");
+            // Every work-item stages two elements: nothing is left of the loop inside.
+            assert!(!shown(&wished).contains("'stage"), "{plan}");
         }
     }
 }

@@ -171,15 +171,19 @@ fn derivation(kernel: &Kernel) -> Result<(Plan, PlanTarget)> {
     Ok((derivation.plan.parse()?, target))
 }
 
+/// The label of a loop in the text.
+pub(super) fn header(own: &Kernel, label: Label) -> Result<String> {
+    own.labels[label].name.clone().ok_or_else(|| {
+        Error::input("the loop cannot be edited: it begins at no label of the text")
+            .accepted("loops of the entry itself")
+    })
+}
+
 /// The labels of loops, each once.
 fn headers(own: &Kernel, loops: impl IntoIterator<Item = Label>) -> Result<Vec<String>> {
     let mut headers = Vec::new();
     for label in loops {
-        let name = own.labels[label].name.clone();
-        let name = name.ok_or_else(|| {
-            Error::input("the loop cannot be edited: it begins at no label of the text")
-                .accepted("loops of the entry itself")
-        })?;
+        let name = header(own, label)?;
         if !headers.contains(&name) {
             headers.push(name);
         }

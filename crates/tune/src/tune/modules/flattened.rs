@@ -17,14 +17,14 @@
 use std::sync::Arc;
 
 use super::drop_in::unused;
-use super::edit::loop_at;
+use super::edit::{header, loop_at};
 use super::edits::Edits;
 use super::loop_copies::{CopyPlace, LoopCopies, Test};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Cut, Imported, LoopInText, NEXT_LINE, Original, Target};
-use crate::ir::{Kernel, Label, OpKind, Place};
+use crate::ir::{Kernel, OpKind, Place};
 use crate::prefetch::{InnerLoop, Loads, Plan, PlanTarget};
 
 /// An entry in such a text.
@@ -52,17 +52,10 @@ pub(super) fn flattened(
     if plan.inner().is_none() {
         return Ok(None);
     }
-    let name = |label: Label| {
-        let name = own.labels[label].name.clone();
-        name.ok_or_else(|| {
-            Error::input("the loop cannot be edited: it begins at no label of the text")
-                .accepted("loops of the entry itself")
-        })
-    };
     let (mut inner, mut around) = (Vec::new(), Vec::new());
     for found in Loads::of(own).inner_loops(plan, target)? {
-        inner.push((name(found.label)?, found));
-        let outer = name(found.around)?;
+        inner.push((header(own, found.label)?, found));
+        let outer = header(own, found.around)?;
         if !around.contains(&outer) {
             around.push(outer);
         }

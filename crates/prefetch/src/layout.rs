@@ -5,6 +5,7 @@
 //! %at = array @tile                                  may lie elsewhere with slots
 //! %bits = bits %at to i64
 //! store %out, %bits
+//! %at = bits 1024 to ptr.shared                      is something else with slots
 //! ```
 //!
 //! Addresses that are only used as addresses may move. Those whose bits reach memory, through any arithmetic, may not.
@@ -21,7 +22,7 @@ const VISITS: usize = 10_000;
 /// Refuses more shared memory in a kernel that sees its layout.
 ///
 /// # Errors
-/// The kernel reads the size of its shared memory, or stores an address there as a number.
+/// The kernel reads the size of its shared memory, stores an address there as a number, or makes one of numbers alone.
 #[doc(hidden)]
 pub fn is_unseen(kernel: &Kernel) -> Result<()> {
     let definitions = Definitions::of(kernel);
@@ -35,6 +36,16 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
                     .any(|&value| is_number_of_address(kernel, &definitions, value)) =>
             {
                 Some("stores an address of it as a number")
+            }
+            OpKind::Convert(ConvertOp::Bits, from)
+                if op
+                    .results
+                    .iter()
+                    .any(|&at| kernel.ty(at) == Type::Ptr(Space::Shared))
+                    && definitions.has_bit_casts()
+                    && made_of(kernel, &definitions, *from) == MadeOf::Numbers =>
+            {
+                Some("makes an address of it of numbers alone")
             }
             _ => None,
         };
@@ -52,17 +63,31 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
 
 /// Whether an integer may be made of the bits of an address of shared memory.
 fn is_number_of_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
-    if kernel.ty(value).is_pointer() || !definitions.has_bit_casts() {
-        return false;
-    }
+    !kernel.ty(value).is_pointer()
+        && definitions.has_bit_casts()
+        && made_of(kernel, definitions, value) == MadeOf::AnAddress
+}
+
+/// What an integer is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MadeOf {
+    /// An address of shared memory among others, perhaps.
+    AnAddress,
+    /// No address that is seen: what memory or an instruction that is carried gives may have been one.
+    SomethingElse,
+    Numbers,
+}
+
+fn made_of(kernel: &Kernel, definitions: &Definitions, value: Value) -> MadeOf {
     let mut seen = HashSet::new();
     let mut work = vec![value];
+    let mut is_numbers = true;
     while let Some(value) = work.pop() {
         if !seen.insert(value) {
             continue;
         }
         if seen.len() > VISITS {
-            return true;
+            return MadeOf::AnAddress;
         }
         match definitions.get(value) {
             None => {}
@@ -74,10 +99,12 @@ fn is_number_of_address(kernel: &Kernel, definitions: &Definitions, value: Value
                 OpKind::Convert(ConvertOp::Bits | ConvertOp::ToGeneric, from)
                     if kernel.ty(*from) == Type::Ptr(Space::Shared) =>
                 {
-                    return true;
+                    return MadeOf::AnAddress;
                 }
-                // What memory holds was stored, and is looked at there. A truth value is no address.
-                OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Compare(..) => {}
+                // What memory holds was stored, and is looked at there.
+                OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Opaque(..) => is_numbers = false,
+                // A truth value is no address.
+                OpKind::Compare(..) => {}
                 kind => {
                     kind.for_each_operand(|operand| work.push(operand));
                     work.extend(passed);
@@ -85,5 +112,8 @@ fn is_number_of_address(kernel: &Kernel, definitions: &Definitions, value: Value
             },
         }
     }
-    false
+    match is_numbers {
+        true => MadeOf::Numbers,
+        false => MadeOf::SomethingElse,
+    }
 }

@@ -1,5 +1,9 @@
 //! What stands around a block in a module, as the block needs it: [`within`](super::within) emits it.
 
+/// The largest alignment that instructions ask of shared memory, in bytes: that of tiles which bulk copies and products of warp
+/// groups swizzle.
+pub(super) const SHARED_BASE: u64 = 1024;
+
 /// The enclosure of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Within {
@@ -11,6 +15,8 @@ pub struct Within {
     pub static_shared_bytes: u64,
     /// Bytes that launches ask for beside them.
     pub dynamic_shared_bytes: u64,
+    /// Whether launches' own shared memory lies behind what is declared: it stays where it was, but for whole [`SHARED_BASE`]s.
+    pub has_dynamic_shared: bool,
     /// The source files that the module names, by number. Places in other files are left out.
     pub files: Vec<(u64, String)>,
     /// The code around makes addresses by `mad.wide`, as Triton does, rather than by `mul.wide` and a sum.

@@ -17,13 +17,13 @@
 use std::fmt::Write;
 
 use super::emitter::Emitter;
-use super::enclosure::{Handed, Within};
+use super::enclosure::{Handed, SHARED_BASE, Within};
 use super::registers::Class;
 use super::{MOST_STATIC_SHARED, Options, check, control, declare_arrays, expanded, prefetch};
 use crate::banked::BankedConstants;
 use crate::error::{Error, Result};
 use crate::hints::HintReached;
-use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Space, Value};
+use crate::ir::{Array, ArrayData, CutEdge, Kernel, Op, OpKind, Space, Value};
 
 /// A kernel's text inside a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
         ..options.clone()
     };
     let hints = prefetch::report(kernel, options);
-    let kernel = &expanded(kernel, options);
-    let mut emitter = Emitter::new(kernel, options);
+    let mut kernel = expanded(kernel, options);
+    let mut emitter = Emitter::new(&kernel, options);
     emitter.within = Some(within);
     emitter.registers.stem.clone_from(&within.stem);
     emitter.forget_origins();
@@ -69,29 +69,40 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let rows = emitter.declared_rows();
     let written = emitter.finish();
 
-    let is_declared = |array: Array| within.arrays.contains(&kernel.arrays[array].name);
-    let own = kernel
-        .arrays
-        .iter()
-        .filter(|(array, data)| data.space == Space::Shared && !is_declared(*array));
-    let mut shared = own.fold(0u64, |end, (_, data)| {
+    let is_declared = |data: &ArrayData| within.arrays.contains(&data.name);
+    let own = |(_, data): &(Array, &ArrayData)| data.space == Space::Shared && !is_declared(data);
+    let last = kernel.arrays.iter().filter(own).last().map(|(array, _)| array);
+    let shared = kernel.arrays.iter().filter(own).fold(0u64, |end, (_, data)| {
         end.next_multiple_of(u64::from(data.align.max(1))) + data.bytes()
     });
+    let mut scratch = match written.uses_scratch {
+        // The work-groups' size is not known here.
+        true => 4 * kernel.group_size.map_or(1024, |size| size.iter().product()),
+        false => 0,
+    };
+    let mut shared = shared + u64::from(scratch);
+    if within.has_dynamic_shared {
+        let more = (shared.next_multiple_of(SHARED_BASE) - shared) as u32;
+        shared += u64::from(more);
+        match last {
+            Some(last) if scratch == 0 => {
+                let data = &mut kernel.arrays[last];
+                data.length += more / data.element.bytes();
+            }
+            _ => scratch += more,
+        }
+    }
     let mut text = String::from("{\n");
     text.push_str(&written.registers.declarations());
     // Of this block alone, whatever the module has by that name.
     text.push_str(&rows);
-    declare_arrays(&mut text, kernel, &|array| is_declared(array));
-    if written.uses_scratch {
-        // The work-groups' size is not known here.
-        let items: u32 = kernel.group_size.map_or(1024, |size| size.iter().product());
-        shared += u64::from(4 * items);
+    declare_arrays(&mut text, &kernel, &|array| is_declared(&kernel.arrays[array]));
+    if scratch > 0 {
         let _ = writeln!(
             text,
-            "\t.shared .align 4 .b8 {}{}[{}];",
+            "\t.shared .align 4 .b8 {}{}[{scratch}];",
             within.stem,
             prefetch::SCRATCH,
-            4 * items
         );
     }
     let declared = shared + within.static_shared_bytes;

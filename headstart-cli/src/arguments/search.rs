@@ -25,7 +25,7 @@ pub struct Tune {
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
     /// On a GPU: measure only N plans, first those that are likely to help and then those like the fastest, or `all`
-    /// [default: 20, and all of --plans or of a --shard]
+    /// [default: 28, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
     /// Simulate every plan to the end, instead of dropping those that are certain not to be 2 % faster than the best so

@@ -26,7 +26,7 @@ use crate::prefetch::Plan;
 use crate::prefetch::plan::{CacheLevel, Layout, LoadName, Strategy, Unroll};
 
 /// The default number of measured plans.
-pub const MEASURED: usize = 20;
+pub const MEASURED: usize = 28;
 
 /// How many of them are measured at a time: few enough to learn from, enough to share the plain kernel's launches.
 pub const BATCH: usize = 4;
@@ -41,6 +41,9 @@ const TRUST: f64 = 0.1;
 /// kernel that is worth a search waits. Of others none is expected. Only the order matters.
 const LIKELY: f64 = 1.1;
 const A_DOUBLING: f64 = 0.01;
+
+/// The distance at which a strategy of which nothing is known is tried, in iterations.
+const MIDDLE: f64 = 8.0;
 
 /// The rings that are filled one load an iteration.
 const RINGS: [&str; 2] = ["rolling-registers", "rolling-async"];
@@ -114,6 +117,14 @@ impl PlanFeatures {
         self.kind.is_none() && self.group == 1 && self.inner == 0
     }
 
+    /// How many doublings its distance is from the middle one: a strategy at its least distance says little of it.
+    fn off_middle(&self) -> f64 {
+        match self.distance {
+            0 => 0.0,
+            distance => (f64::from(distance).log2() - MIDDLE.log2()).abs(),
+        }
+    }
+
     /// Whether it is a ring one group of four ahead: the fastest where loops are short.
     fn is_short_ring(&self) -> bool {
         let is_ring = self.kind.is_some_and(|(strategy, _)| RINGS.contains(&strategy));
@@ -148,7 +159,7 @@ impl PlanFeatures {
             unlike += 1.5;
         }
         if self.registers != other.registers {
-            unlike += 0.5;
+            unlike += 1.0;
         }
         if self.layout != other.layout || self.loads != other.loads {
             unlike += 0.5;
@@ -226,8 +237,12 @@ impl Proposals {
             .filter(|(_, plan)| plan.fate == Fate::Open && !self.awaits_smaller(plan))
             .map(|(index, plan)| (index, self.expected(plan)))
             .collect();
-        // A stable order: of equal ones the first.
-        order.sort_by(|one, other| other.1.total_cmp(&one.1));
+        // A stable order: of equal ones that which is nearest to the middle of its distances, then the first.
+        order.sort_by(|one, other| {
+            let off = |(index, _): &(usize, f64)| self.plans[*index].features.off_middle();
+            let by_distance = off(one).total_cmp(&off(other));
+            other.1.total_cmp(&one.1).then(by_distance)
+        });
         let mut seen: Vec<&'static str> = self
             .plans
             .iter()

@@ -127,7 +127,8 @@ pub(crate) fn main_loads_beside(kernel: &Kernel, alone: &Alone) -> Vec<LoadName>
         .iter()
         .filter(|load| load.refusal.is_none() && !leads_on(load.id));
     let mut names: Vec<LoadName> = main.map(|load| load.name.clone()).collect();
-    names.dedup();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     names
 }
 

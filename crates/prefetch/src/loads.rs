@@ -156,8 +156,8 @@ fn file_name(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
-/// The candidates that a name means: one load, possibly in several loops after unrolling. The rest of an unrolled loop is
-/// meant only where the name says so.
+/// The candidates that a name means: one load, possibly in several loops after unrolling, or several that no name tells apart. The
+/// rest of an unrolled loop is meant only where the name says so.
 pub(super) fn resolve<'c>(
     kernel: &Kernel,
     candidates: &'c [Candidate],
@@ -201,6 +201,8 @@ pub(super) fn resolve<'c>(
     match ids.len() {
         1 => Ok(chosen),
         1.. if name.place() == Some(&LoadPlace::Everywhere) => Ok(chosen),
+        // What no name tells apart, as the copies of a function that was written out on one line, has one strategy.
+        1.. if chosen.iter().all(|candidate| candidate.name == *name) => Ok(chosen),
         0 => Err(
             Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.shown()))
                 .accepted(format!("its loads are {}", all_names(candidates))),

@@ -172,11 +172,10 @@ fn made_up(subject: FileSubject) -> Result<FileSubject> {
 }
 
 fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
-    let launch = match &data.launch {
-        Some(path) => LaunchFile::read(path)?,
-        None => LaunchFile::default(),
-    };
-    Ok(launch.carrying(data.as_opaque))
+    match &data.launch {
+        Some(path) => LaunchFile::read(path),
+        None => Ok(LaunchFile::default()),
+    }
 }
 
 /// An entry of a module in PTX, with its launch.

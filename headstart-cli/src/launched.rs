@@ -93,7 +93,6 @@ impl Launches {
                 trace: None,
                 launch: Some(file("toml")),
                 accuracy: None,
-                as_opaque: false,
             },
         })
     }

@@ -123,7 +123,7 @@ fn broken_modules_are_read_or_refused() {
 /// What a launch file can say, for the parameters of `two_loops`; each is a launch of its own.
 const LAUNCHES: [&str; 3] = [
     "kernel = \"two_loops\"\ngroups = [2, 1, 1]\ngroup = 32\nreadonly = [\"param_1\"]\nunaliased = [\"param_0\"]\nno_overflow = true\n\
-     warp_synchronous = true\nas_opaque = true\nraces = [\"param_0\"]\nshared_bytes = 64\n[parameters.param_0]\nlength = 256\nfill = \"zero\"\n\
+     warp_synchronous = true\nraces = [\"param_0\"]\nshared_bytes = 64\n[parameters.param_0]\nlength = 256\nfill = \"zero\"\n\
      output = 1e-6\n[parameters.param_1]\nlength = 4096\nfill = \"random\"\nrange = [-1.0, 1.0]\nseed = 7\n[parameters.param_2]\nvalue = 7\n\
      [[geometries]]\ngroups = 4\nparameters.param_2 = { value = 3 }\n",
     "groups = 1\ngroup = 32\nraces = true\n[graphs.bags]\nvertices = 64\ndegree = 4\nkind = \"skewed\"\ncolumns = 1000\n[parameters.param_0]\n\

@@ -35,9 +35,6 @@ pub struct DataOptions {
     /// build with fast mathematics [default: the kernel's own: `opencl` in SPIR-V, elsewhere `rounded`]
     #[arg(long, value_name = "HOW")]
     pub accuracy: Option<AccuracyOption>,
-    /// For PTX kernels: carry unknown instructions through as text, assuming nothing about them
-    #[arg(long)]
-    pub as_opaque: bool,
 }
 
 /// A program that was built with Headstart.

@@ -27,7 +27,6 @@ pub fn check(text: &str) -> (u32, u32) {
     let facts = Facts {
         dynamic_shared_bytes: Some(1024),
         no_overflow: true,
-        as_opaque: more,
         warp_synchronous: more,
         ..Facts::default()
     };

@@ -65,7 +65,11 @@ value = 32
 
 /// The module after a plan, checked on perturbed launches as it is written.
 fn planned(text: &str, plan: &str) -> String {
-    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    planned_for(text, plan, LAUNCH)
+}
+
+fn planned_for(text: &str, plan: &str, launch: &str) -> String {
+    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
     let plan = plan.parse().expect("a plan");
     let module = planned_module(text, "k.ptx", Some("k"), &launch, &plan, None);
     module
@@ -104,6 +108,74 @@ fn each_planned_loop_has_a_ring_of_its_own() {
     let names = shared(&both);
     assert_eq!(names.len(), 2, "{both}");
     assert_ne!(names[0], names[1], "{both}");
+}
+
+/// What a launch asks for begins behind what is declared: bulk copies and products of warp groups want it at multiples of 1,024.
+#[test]
+fn a_ring_leaves_the_alignment_of_the_launchs_own_shared_memory() {
+    let all = "param_1@FIRST=rolling-shared:2/plain,param_1@SECOND=rolling-async:5/padded";
+    let hints = "param_1@FIRST=cache:L1:2,param_1@SECOND=cache:L1:2";
+    let with_own = TWO_LOOPS
+        .replacen(".visible", ".extern .shared .align 16 .b8 own[];\n.visible", 1)
+        .replacen(
+            "FIRST:",
+            "\tmov.u32 %r5, own;\n\tmad.lo.u32 %r5, %r1, 4, %r5;\n\tst.shared.u32 [%r5], %r0;\nFIRST:",
+            1,
+        );
+    let asks = format!("shared_bytes = 128\n{LAUNCH}");
+    let bytes = |text: &str| -> Vec<u32> {
+        let declared = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(".shared"));
+        let size = |line: &str| line.rsplit_once('[')?.1.split_once(']')?.0.parse().ok();
+        declared.filter_map(size).collect()
+    };
+    for (plan, count) in [(all, 2), (hints, 2)] {
+        let text = planned_for(&with_own, plan, &asks);
+        let sizes = bytes(&text);
+        assert_eq!(sizes.len(), count, "{text}");
+        assert!(sizes.iter().all(|size| size % 1024 == 0), "{sizes:?} {text}");
+        let without = planned(TWO_LOOPS, plan);
+        assert!(
+            bytes(&without).iter().sum::<u32>() < sizes.iter().sum(),
+            "{without}"
+        );
+    }
+}
+
+/// A call of nvcc's, or inline assembly, is a block of its own.
+#[test]
+fn a_loop_may_be_followed_by_a_block() {
+    let text = TWO_LOOPS.replacen(
+        "\tmov.u32 %r3, 0;\nSECOND:",
+        "\t{ .reg .b32 t; mov.b32 t, 0; mov.b32 %r3, t; }\nSECOND:",
+        1,
+    );
+    let edited = planned(&text, "unroll:4,param_1@FIRST=rolling-registers:4");
+    assert!(
+        edited.contains("_:\n// Headstart ends\n\t{ .reg .b32 t;"),
+        "{edited}"
+    );
+}
+
+/// Copies that nothing reads are hints; their groups are still made and waited for by the text.
+#[test]
+fn groups_of_copies_that_became_hints_are_no_ways_out() {
+    let copy = "\tcp.async.ca.shared.global [%r10], [%rd3], 4;\n\tcp.async.commit_group;\n\tcp.async.wait_group 1;\n";
+    let text = TWO_LOOPS.replacen(
+        "\tld.global.u32 %r4, [%rd3];\n",
+        &format!("{copy}\tld.global.u32 %r4, [%rd3];\n"),
+        1,
+    );
+    let text = text.replace(
+        ".reg .b32 %r<8>",
+        ".shared .align 4 .b8 own[128];\n\t.reg .b32 %r<12>",
+    );
+    let text = text.replacen("FIRST:", "\tmov.u32 %r10, own;\nFIRST:", 1);
+    let edited = planned(&text, "param_1@FIRST=rolling-registers:4");
+    assert!(!edited.contains("wait_all"), "{edited}");
+    let refused = refused(&text, "param_1@FIRST=rolling-async:4");
+    assert!(refused.contains("group"), "{refused}");
 }
 
 #[test]

@@ -20,8 +20,6 @@ pub struct Facts {
     pub races: Races,
     /// The module's variables may be accessed beyond their ends: where those are is not used.
     pub unbounded_variables: bool,
-    /// Instructions that are not understood are carried as text, and nothing is taken for granted of them.
-    pub as_opaque: bool,
     /// The work-items of a sub-group run in lockstep, as on GPUs before Volta: they meet before and after each access to shared
     /// memory.
     pub warp_synchronous: bool,

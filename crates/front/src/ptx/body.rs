@@ -32,6 +32,7 @@ pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t
         body: Body::default(),
         scopes: Vec::new(),
         label_of: Vec::new(),
+        targets: HashMap::new(),
         location: None,
     };
     let result = reader.read(function);
@@ -62,6 +63,8 @@ struct Reader<'t> {
     scopes: Vec<NameScope<'t>>,
     /// What a label's number became once its scope was over.
     label_of: Vec<u32>,
+    /// The targets of computed jumps, by the label of their list.
+    targets: HashMap<u32, Vec<u32>>,
     location: Option<Location<'t>>,
 }
 
@@ -147,9 +150,39 @@ impl<'t> Reader<'t> {
                 }
                 self.parser.skip_statement()
             }
-            // Variables of a call, jump tables, call prototypes: they are looked up when they are used.
+            "branchtargets" => self.targets(),
+            "calltargets" | "callprototype" => {
+                self.named_list();
+                self.parser.skip_statement()
+            }
+            // Variables of a call: they are looked up when they are used.
             _ => self.parser.skip_statement(),
         }
+    }
+
+    /// The label in front of a list, which is no place in the code.
+    fn named_list(&mut self) -> Option<u32> {
+        let Some(&Statement::Label(list)) = self.body.statements.last() else {
+            return None;
+        };
+        self.body.statements.pop();
+        self.body.labels[list as usize].number = None;
+        Some(list)
+    }
+
+    /// `LIST: .branchtargets A, B;`
+    fn targets(&mut self) -> Result<()> {
+        let list = self.named_list();
+        let mut targets = Vec::new();
+        loop {
+            let name = self.parser.word("a label")?;
+            targets.push(self.label(name));
+            if !self.parser.take(',')? {
+                break;
+            }
+        }
+        self.targets.extend(list.map(|list| (list, targets)));
+        self.parser.expect(';')
     }
 
     /// Variables are known by their names: two of one name, in blocks of their own, would be one.
@@ -346,6 +379,11 @@ impl<'t> Reader<'t> {
             }
             label
         };
+        let lists = self.targets.iter().map(|(list, targets)| {
+            let targets = targets.iter().map(|&target| Operand::Label(final_label(target)));
+            (final_label(*list), targets.collect())
+        });
+        let lists: HashMap<u32, Vec<Operand<'t>>> = lists.collect();
         for statement in &mut self.body.statements {
             match statement {
                 Statement::Label(label) => *label = final_label(*label),
@@ -355,6 +393,12 @@ impl<'t> Reader<'t> {
                         if let Operand::Label(label) = operand {
                             *label = final_label(*label);
                         }
+                    }
+                    if let ("brx", [_, Operand::Label(list)]) =
+                        (instruction.opcode, &instruction.operands[..])
+                        && let Some(targets) = lists.get(list)
+                    {
+                        instruction.operands.push(Operand::List(targets.clone()));
                     }
                 }
             }

@@ -85,6 +85,18 @@ fn found(
             mark(&[Operand::Register(predicate)], &mut named);
         }
     }
+    if own
+        .statements
+        .iter()
+        .any(|statement| may_jump_to(own, statement, header))
+    {
+        return Err("a computed jump leads to it");
+    }
+    extend_to_removed(own, flow, &mut statements);
+    let own_statements = statements
+        .iter()
+        .filter_map(|&number| own.statements.get(number as usize));
+    copies |= own_statements.into_iter().any(is_of_copies);
     let at_header = live.before(header);
     let inputs = (0..own.registers.len() as Register)
         .filter(|&register| named[register as usize] && at_header.contains(register));
@@ -102,6 +114,30 @@ fn found(
     })
 }
 
+/// Adds the statements of which nothing is left in the graph, between statements of the loop: waits for copies that became hints.
+fn extend_to_removed(own: &Body<'_>, flow: &Flow<'_, '_>, statements: &mut HashSet<u32>) {
+    let mut kept = HashSet::new();
+    for block in &flow.blocks {
+        kept.extend(block.start.into_iter().chain(block.last));
+        kept.extend(block.instructions.iter().map(|instruction| instruction.number));
+    }
+    let count = own.statements.len() as u32;
+    for number in (1..count).filter(|number| !kept.contains(number)) {
+        let next = (number..count).find(|number| kept.contains(number));
+        if statements.contains(&(number - 1)) && next.is_some_and(|next| statements.contains(&next)) {
+            statements.insert(number);
+        }
+    }
+}
+
+/// Whether a statement makes groups of asynchronous copies, or waits for them.
+fn is_of_copies(statement: &Statement<'_>) -> bool {
+    let Statement::Instruction(instruction) = statement else {
+        return false;
+    };
+    instruction.opcode == "cp" && instruction.has("async") && !instruction.has("bulk")
+}
+
 /// Whether a statement jumps to the label that this statement is.
 fn leads_to(own: &Body<'_>, statement: &Statement<'_>, target: u32) -> bool {
     let Statement::Instruction(jump) = statement else {
@@ -112,6 +148,22 @@ fn leads_to(own: &Body<'_>, statement: &Statement<'_>, target: u32) -> bool {
         _ => false,
     };
     jump.opcode == "bra" && jump.operands.iter().any(is_target)
+}
+
+/// Whether a statement is a computed jump that may lead to the label that this statement is.
+fn may_jump_to(own: &Body<'_>, statement: &Statement<'_>, target: u32) -> bool {
+    let Statement::Instruction(jump) = statement else {
+        return false;
+    };
+    let is_target = |operand: &Operand<'_>| match operand {
+        Operand::Label(label) => own.labels[*label as usize].number == Some(target),
+        _ => false,
+    };
+    jump.opcode == "brx"
+        && match &jump.operands[..] {
+            [.., Operand::List(targets)] => targets.iter().any(is_target),
+            _ => true,
+        }
 }
 
 /// Whether a loop's header has this label, as kernels name it.

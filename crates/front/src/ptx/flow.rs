@@ -136,7 +136,7 @@ impl<'b, 't> Splitter<'b, 't> {
                 return Err(at(Error::input(
                     "`brx.idx`, a computed jump, has no structured form",
                 )
-                .accepted("compile the `switch` into branches")));
+                .accepted("one without a predicate, and its `.branchtargets`")));
             }
             "ret" | "exit" | "trap" => None,
             _ => {

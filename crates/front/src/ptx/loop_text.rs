@@ -204,10 +204,16 @@ pub(super) fn in_text(
     }
     if reader.goes_on(last) {
         let next = reader.next(last);
-        let start = own.spans.get(next as usize).map(|span| span.start);
-        found.end = match (reader.label_at(next, scope), start) {
+        let behind = &own.spans[last as usize];
+        let rest = &text[behind.end..];
+        let next_span = own.spans.get(next as usize);
+        found.end = match (reader.label_at(next, scope), next_span) {
             (Some(label), _) => Some(Target::Label(label.to_owned())),
-            (None, Some(start)) if own.spans[next as usize].scope == scope => Some(Target::Statement(start)),
+            (None, Some(span)) if span.scope == scope => Some(Target::Statement(span.start)),
+            // In front of the block that begins there.
+            (None, Some(_)) if behind.scope == scope => {
+                Some(Target::Statement(text.len() - rest.trim_start().len()))
+            }
             _ => {
                 let why = "it is left for a block of its own";
                 return Err(refused(label, why, "loops that are left for labels"));
@@ -323,6 +329,10 @@ impl<'t> Reader<'_, 't> {
                     let label = Some(self.target(number, data.name)?);
                     found.leaves.push(LeavingStatement { span, guard, label });
                 }
+            }
+            ("brx", _) => {
+                let why = "it has a computed jump";
+                return Err(refused(&found.label, why, "loops without `brx.idx`"));
             }
             (sum @ ("add" | "sub"), _) if place.is_some_and(|place| self.rounded.contains(&place)) => {
                 let at = self.text[span.clone()].find(&format!("{sum}."));

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
-//! without flag variables; an irreducible one, and `brx.idx`, are refused by name. Registers become SSA
+//! without flag variables; an irreducible one is refused by name. Registers become SSA
 //! values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
 //! a root and an index wherever the text lets one see it. An instruction that the IR cannot express is only an
 //! error if the entry needs it.
@@ -53,6 +53,7 @@ mod references;
 mod scratch;
 mod slots;
 mod structure;
+mod switches;
 mod taken;
 mod together;
 mod translator;
@@ -72,7 +73,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::ir::{Kernel, verify};
 use crate::names;
 use crate::suggest::{accepted, quoted};
@@ -149,7 +150,7 @@ impl<'t> Module<'t> {
                     .accepted(format!("one of {}", listed(&names))));
             }
         };
-        self.translate(chosen, facts).map_err(|error| {
+        translate(self, chosen, facts).map_err(|error| {
             let readable = self.readable(chosen, facts);
             match readable.is_empty() {
                 true => error,
@@ -164,7 +165,7 @@ impl<'t> Module<'t> {
     /// There is no such entry, or it needs an instruction that the IR lacks: which one, in which line.
     pub fn import_alone(&self, entry: &str, facts: &Facts) -> Result<Imported> {
         match entries_of(&self.tree).any(|other| other.name == entry) {
-            true => self.translate(entry, facts),
+            true => translate(self, entry, facts),
             false => self.import(Some(entry), facts),
         }
     }
@@ -238,38 +239,6 @@ impl<'t> Module<'t> {
         few.filter(|entry| translate(self, entry.name, facts).is_ok())
             .map(|entry| entry.name)
             .collect()
-    }
-
-    /// Reads an entry. A refusal says whether carrying what is not understood as text would get further: it is tried.
-    fn translate(&self, name: &str, facts: &Facts) -> Result<Imported> {
-        let error = match translate(self, name, facts) {
-            Err(error) if error.fault() == Fault::Input && !facts.as_opaque => error,
-            result => return result,
-        };
-        let carrying = Facts {
-            as_opaque: true,
-            ..facts.clone()
-        };
-        let note = match translate(self, name, &carrying) {
-            Ok(_) => {
-                return Err(error.or_accepted(
-                    "`--as-opaque`, which carries the instruction as text, with nothing known of it",
-                ));
-            }
-            Err(other) if (other.what(), other.place()) == (error.what(), error.place()) => {
-                "`--as-opaque` gets no further".to_owned()
-            }
-            Err(other) => format!(
-                "`--as-opaque` gets no further than {}: {}",
-                other.place().unwrap_or("the end"),
-                other.what()
-            ),
-        };
-        let known = error
-            .accepts()
-            .map(|known| format!("{known}; "))
-            .unwrap_or_default();
-        Err(error.accepted(format!("{known}{note}")))
     }
 }
 
@@ -347,6 +316,7 @@ fn translate_cut(
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
     let mut body = inline::expanded(text, module, function).map_err(about)?;
+    switches::written_out(&mut body);
     let arrays: HashSet<&str> = used_variables(module, &body)
         .values()
         .filter(|variable| variable.space == "shared" && variable.length.is_some())
@@ -412,7 +382,6 @@ fn translate_cut(
         undecided: undecided.map(about),
         open_sums,
         spaces_inferred,
-        as_opaque: facts.as_opaque,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
         fields,
         facts,

@@ -5,8 +5,8 @@
 //! after     %a, … = opaque "mma.sync… {=0, …}, {@0, …}, …" nothing unordered settled (f32, …) (%r1, …)
 //! ```
 //!
-//! Unknown properties are assumed to be the worst. Other instructions are carried, too, if the caller requests it
-//! ([`Facts::as_opaque`](super::Facts)), with nothing known about them.
+//! Unknown properties are assumed to be the worst. An instruction that is not understood is carried, too: all of its registers may be
+//! read and written.
 
 use super::quads::is_whole;
 use super::translator::Translator;
@@ -24,6 +24,7 @@ struct Knowledge {
     convergent: bool,
     speculatable: bool,
     asynchronous: bool,
+    ends: bool,
 }
 
 const WORST: Knowledge = Knowledge {
@@ -32,7 +33,11 @@ const WORST: Knowledge = Knowledge {
     convergent: true,
     speculatable: false,
     asynchronous: true,
+    ends: false,
 };
+
+/// An instruction that is not known, and a call.
+const UNKNOWN: Knowledge = Knowledge { ends: true, ..WORST };
 
 /// Computes with registers alone, all lanes together.
 const TOGETHER: Knowledge = Knowledge {
@@ -41,6 +46,7 @@ const TOGETHER: Knowledge = Knowledge {
     convergent: true,
     speculatable: false,
     asynchronous: false,
+    ends: false,
 };
 
 /// Computes with registers alone, each lane for itself.
@@ -55,7 +61,7 @@ const PRINTS: Knowledge = Knowledge {
     ..ALONE
 };
 
-/// What is known of an instruction; nothing of one that is not carried unless the caller wants it.
+/// What is known of an instruction; nothing of one that the IR expresses, or that is not known at all.
 fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
     let has = |word: &str| instruction.has(word);
     let first = instruction.modifiers.first().copied().unwrap_or_default();
@@ -117,8 +123,8 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
         | "tensormap"
         | "multimem"
         | "tcgen05"
-        | "clusterlaunchcontrol"
-        | "call" => WORST,
+        | "clusterlaunchcontrol" => WORST,
+        "call" => UNKNOWN,
         "cp" if has("bulk") || has("mbarrier") || has("reduce") => WORST,
         "red" | "st" if has("async") => WORST,
         // One operation of 16 bytes: each lane for itself.
@@ -153,7 +159,7 @@ fn calls_any_of(call: &Instruction<'_>, names: &[&str]) -> bool {
         .is_some()
 }
 
-/// Whether an instruction is carried without being asked for.
+/// Whether an instruction is carried although it is known.
 pub(super) fn is_carried(instruction: &Instruction<'_>) -> bool {
     knowledge(instruction).is_some()
 }
@@ -194,6 +200,8 @@ pub(super) fn special(b: &mut Builder<'_>, name: &str, part: &str, ty: Type) -> 
 struct Carried {
     makes: Vec<(Register, Type)>,
     given: Vec<Value>,
+    /// What is written may be read before.
+    reads_results: bool,
 }
 
 impl<'t> Translator<'_, 't> {
@@ -210,16 +218,24 @@ impl<'t> Translator<'_, 't> {
         if matches!(instruction.opcode, "bra" | "brx" | "ret" | "exit" | "trap") {
             return Err(refused(instruction));
         }
-        let known = knowledge(instruction).unwrap_or(WORST);
-        let mut carried = Carried::default();
+        let known = knowledge(instruction);
+        let mut carried = Carried {
+            reads_results: known.is_none(),
+            ..Carried::default()
+        };
+        let known = known.unwrap_or(UNKNOWN);
         let written = instruction.written().len();
         let mut operands = Vec::with_capacity(instruction.operands.len());
         for (position, operand) in instruction.operands.iter().enumerate() {
             operands.push(self.operand_text(b, values, operand, position < written, &mut carried)?);
         }
-        let text = match instruction.opcode {
-            "call" => call_text(instruction, &operands, self.source.declared)?,
-            _ => {
+        let declared = match instruction.opcode {
+            "call" => call_text(instruction, &operands, self.source.declared),
+            _ => None,
+        };
+        let text = match declared {
+            Some(call) => call,
+            None => {
                 // Accumulators are read and written: they were given once more as the last operand.
                 if instruction.opcode == "wgmma" && instruction.has("mma_async") {
                     operands.pop();
@@ -237,6 +253,7 @@ impl<'t> Translator<'_, 't> {
             convergent: known.convergent,
             speculatable: known.speculatable,
             asynchronous: known.asynchronous,
+            ends: known.ends,
         };
         let results = b.push(OpKind::Opaque(what, OpaqueOperands(carried.given)), &makes);
         for ((register, _), result) in carried.makes.into_iter().zip(results) {
@@ -278,6 +295,11 @@ impl<'t> Translator<'_, 't> {
             }
             Operand::Register(register) if is_written => {
                 let ty = self.carried_type(*register)?;
+                if carried.reads_results
+                    && let Ok(value) = self.get(b, values, *register)
+                {
+                    carried.given.push(self.retyped(b, value, ty)?);
+                }
                 carried.makes.push((*register, ty));
                 format!("={}", carried.makes.len() - 1)
             }
@@ -349,14 +371,12 @@ fn call_text(
     instruction: &Instruction<'_>,
     operands: &[String],
     declared: &[super::tree::Function<'_>],
-) -> Result<String> {
+) -> Option<String> {
     let name = instruction.operands.iter().find_map(|operand| match operand {
         Operand::Symbol(name) => Some(*name),
         _ => None,
-    });
-    let name = name.ok_or_else(|| refused(instruction))?;
-    let function = declared.iter().find(|function| function.name == name);
-    let function = function.ok_or_else(|| refused(instruction))?;
+    })?;
+    let function = declared.iter().find(|function| function.name == name)?;
     let inside = |list: Option<&String>| -> Vec<String> {
         let list = list.map_or("", |list| list.trim_matches(['(', ')']));
         list.split(", ")
@@ -367,7 +387,7 @@ fn call_text(
     let (results, arguments) = match (&instruction.operands[..], operands) {
         ([Operand::List(_), ..], [results, _, rest @ ..]) => (inside(Some(results)), inside(rest.first())),
         (_, [_, rest @ ..]) => (Vec::new(), inside(rest.first())),
-        _ => return Err(refused(instruction)),
+        _ => return None,
     };
     let mut text = String::from("{ ");
     let mut passed = Vec::new();
@@ -392,7 +412,7 @@ fn call_text(
     for (number, (param, result)) in function.results.iter().zip(&results).enumerate() {
         text.push_str(&format!("ld.param.{} {result}, [made{number}]; ", bits(param.ty)));
     }
-    Ok(text + "}")
+    Some(text + "}")
 }
 
 /// The untyped bits of a parameter's type.

@@ -67,8 +67,6 @@ pub struct Original {
     pub open_sums: Vec<Vec<Fused>>,
     /// An access through a generic address became one of the space that the address begins in.
     pub spaces_inferred: bool,
-    /// Instructions that are not understood are carried as text.
-    pub as_opaque: bool,
     /// What it was read with.
     pub facts: Facts,
     /// See [`Original::alone`].
@@ -263,8 +261,6 @@ pub(super) struct Pieces<'p, 't> {
     pub open_sums: Vec<Vec<Fused>>,
     /// Whether an access through a generic address became one of a space.
     pub spaces_inferred: bool,
-    /// [`Facts::as_opaque`](super::Facts::as_opaque).
-    pub as_opaque: bool,
     /// The names in the source of the kernel's parameters.
     pub fields: Vec<Option<String>>,
     /// What the caller knows.
@@ -364,7 +360,6 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         undecided: pieces.undecided.clone(),
         open_sums: pieces.open_sums.clone(),
         spaces_inferred: pieces.spaces_inferred,
-        as_opaque: pieces.as_opaque,
         facts: pieces.facts.clone(),
         alone: Arc::default(),
         cuts: Arc::default(),

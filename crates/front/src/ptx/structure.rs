@@ -8,7 +8,7 @@ use super::translator::{Source, Translator};
 use super::tree::{ENTER, Instruction, Location, Operand, Register, Statement, TOKEN};
 use super::{library, parameters as given};
 use crate::cleanup;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::ir::{Builder, CutEdge, FloatMode, Fused, Kernel, OpKind, Place, PlaceData, Type, Value};
 use crate::middle::flow::Block;
 use crate::middle::regions::{self, Front};
@@ -127,7 +127,8 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
             let place = self.place_of(b, instruction);
             b.at(place);
             if let Err(error) = self.instruction(b, values, instruction) {
-                let is_carried = self.source.facts.as_opaque && self.carry(b, values, instruction).is_ok();
+                // What is not understood is not to stand in the way of the rest: its effects are the worst.
+                let is_carried = error.fault() == Fault::Input && self.carry(b, values, instruction).is_ok();
                 if !is_carried {
                     let label = instruction.location.and_then(|location| location.function);
                     let called = label.and_then(|label| library::function(self.source.text, label));

@@ -4,7 +4,8 @@
 //! clocks, calls of driver functions. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with
 //! its operands and results, and states the properties that matter for moving, repeating or removing code around it. Everything
 //! unstated is assumed to be the worst: it may touch all memory, orders other accesses, concerns all work-items of a sub-group
-//! together, may not be speculated, and changes its results after it has run.
+//! together, may not be speculated, and changes its results after it has run. That it may end the work-item, as a function that is
+//! called may, is stated.
 
 use super::effects::{Access, Awaits, Effects, Meets, Memory};
 use super::kernel::Value;
@@ -55,6 +56,8 @@ pub struct Opaque {
     pub speculatable: bool,
     /// Whether its results change behind it, until something else waits for them.
     pub asynchronous: bool,
+    /// Whether it may end the work-item.
+    pub ends: bool,
 }
 
 impl Opaque {
@@ -68,6 +71,7 @@ impl Opaque {
             convergent: true,
             speculatable: false,
             asynchronous: true,
+            ends: false,
         }
     }
 
@@ -81,10 +85,10 @@ impl Opaque {
         self.text.strip_prefix(COPY)?.parse().ok()
     }
 
-    /// The worst, but for what is stated. It ends no work-item: jumps and `exit` are not carried.
+    /// The worst, but for what is stated.
     pub(super) fn effects(&self) -> Effects {
         let worst = Effects {
-            ends: false,
+            ends: self.ends,
             ..Effects::worst()
         };
         let touched = |is: bool| match self.touches {
@@ -137,13 +141,14 @@ impl Opaque {
         }
     }
 
-    /// The properties in which it is better than the worst, as the text form has them.
-    pub(super) fn better(&self) -> [(&'static str, bool); 4] {
+    /// The properties that the text form states: those in which it is better than the worst, and whether it may end the work-item.
+    pub(super) fn stated(&self) -> [(&'static str, bool); 5] {
         [
             ("unordered", !self.orders),
             ("alone", !self.convergent),
             ("speculatable", self.speculatable),
             ("settled", !self.asynchronous),
+            ("ends", self.ends),
         ]
     }
 

@@ -147,7 +147,7 @@ impl Spelled for Opaque {
     fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
         out.quoted(&self.text);
         out.word(self.touches.name());
-        for (word, _) in self.better().into_iter().filter(|(_, is)| *is) {
+        for (word, _) in self.stated().into_iter().filter(|(_, is)| *is) {
             out.word(word);
         }
         let types: Vec<&str> = self.makes.iter().map(|ty| ty.name()).collect();
@@ -161,6 +161,7 @@ impl Spelled for Opaque {
         opaque.convergent = !parser.accept_word("alone")?;
         opaque.speculatable = parser.accept_word("speculatable")?;
         opaque.asynchronous = !parser.accept_word("settled")?;
+        opaque.ends = parser.accept_word("ends")?;
         opaque.makes = parser.types()?;
         Ok(opaque)
     }

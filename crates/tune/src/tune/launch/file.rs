@@ -186,9 +186,6 @@ pub struct LaunchFile {
     /// Whether signed loop counters are known not to overflow.
     #[serde(default)]
     no_overflow: bool,
-    /// Whether instructions that are not understood are carried as text.
-    #[serde(default)]
-    as_opaque: bool,
     /// Whether the work-items of a sub-group run in lockstep.
     #[serde(default)]
     warp_synchronous: bool,
@@ -556,7 +553,6 @@ impl LaunchFile {
             dynamic_shared_bytes: self.shared_bytes,
             no_overflow: self.no_overflow,
             unbounded_variables: false,
-            as_opaque: self.as_opaque,
             warp_synchronous: self.warp_synchronous,
             fused: self.fused.clone(),
             assembler: self.assembler,
@@ -589,14 +585,6 @@ impl LaunchFile {
             assembler: facts.assembler,
             ..LaunchFile::default()
         }
-    }
-
-    /// The same launch of an entry whose instructions are carried as text where they are not understood.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn carrying(mut self, as_opaque: bool) -> LaunchFile {
-        self.as_opaque |= as_opaque;
-        self
     }
 
     /// The same for an entry whose parameters have these names, where the file gives none itself.

@@ -79,7 +79,7 @@ fn the_text_is_checked_and_not_the_kernel_that_it_was_written_from() {
         .nth(1)
         .and_then(|rest| rest.split('`').next());
     std::fs::remove_dir_all(folder.expect("a folder")).expect("removed");
-    let error = check(&Misprinted(&subject, ("add.f32", "add.f23"))).expect_err("no PTX");
+    let error = check(&Misprinted(&subject, ("ret;", "bra NOWHERE;"))).expect_err("no PTX");
     assert_eq!(error.fault(), Fault::Input);
     assert!(error.to_string().contains("cannot be read again"), "{error}");
 }

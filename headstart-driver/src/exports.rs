@@ -16,37 +16,71 @@ use crate::{compilers, events, functions, graphs, images, real, record, replace,
 /// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`.
 const MPS_ENABLED: c_int = 133;
 
-/// Exports functions, and lists them by name.
+/// What a function does beside the driver's own, `$real`.
+macro_rules! treatment {
+    ($real:path, $per_thread:literal, after $body:block, $($own:ident),*) => {{
+        let result = $real($($own),*);
+        if result == SUCCESS && settings::mode() != Mode::Off $body
+        result
+    }};
+    ($real:path, $per_thread:literal, before $body:block, $($own:ident),*) => {{
+        if settings::mode() != Mode::Off $body
+        $real($($own),*)
+    }};
+    ($real:path, $per_thread:literal, (always $result:ident) $body:block, $($own:ident),*) => {{
+        let $result = $real($($own),*);
+        $body
+        $result
+    }};
+    ($real:path, $per_thread:literal, (instead $own_real:ident, $is_own:tt) $body:block, $($own:ident),*) => {{
+        let ($own_real, $is_own) = ($real, $per_thread);
+        $body
+    }};
+}
+
+/// Exports a function, and its variant with a null stream of each thread's own.
+macro_rules! export {
+    ($name:ident $own:tt $treatment:tt $body:block; $types:tt []) => {
+        export! { @ $name false $own $treatment $body $types }
+    };
+    ($name:ident $own:tt $treatment:tt $body:block; $types:tt [$twin:ident]) => {
+        export! { @ $name false $own $treatment $body $types }
+        export! { @ $twin true $own $treatment $body $types }
+    };
+    (@ $name:ident $per_thread:literal ($($own:ident),*) $treatment:tt $body:block ($($ty:ty),*)) => {
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
+        pub unsafe extern "C" fn $name($($own: $ty),*) -> CUresult {
+            // SAFETY: the program's arguments are as the driver's documentation requires; see the crate's.
+            unsafe { treatment!(real::$name, $per_thread, $treatment $body, $($own),*) }
+        }
+    };
+}
+
+/// A function, and its variant, as they are found by name.
+macro_rules! listed {
+    ($name:ident; $types:tt [$($twin:ident)?]) => {
+        &[Wrapper::new(name!($name), $name as *const c_void) $(, Wrapper::new(name!($twin), $twin as *const c_void))?]
+    };
+}
+
+/// Exports functions, and lists them by name. One calls the driver's and does something `after` it, where it succeeded and the
+/// library is not off; or `before` it, where that is not off; or `always` after it; or something `instead`, which calls it itself.
 macro_rules! exported {
-    ($($name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
-            pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-                // SAFETY: the program's arguments are as the driver's documentation requires; see the crate's.
-                unsafe { $body }
-            }
-        )*
+    (@ $($name:ident),+ => $own:tt $treatment:tt $body:block) => {
+        $($name! { export! $name $own $treatment $body })+
+    };
+    ($($($name:ident),+($($own:ident),*) $treatment:tt $body:block)*) => {
+        $(exported! { @ $($name),+ => ($($own),*) $treatment $body })*
 
         /// All of them.
-        pub static WRAPPERS: &[Wrapper] = &[$(
-            Wrapper {
-                name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name has no zeros"),
-                },
-                address: $name as *const c_void,
-            },
-        )*];
+        pub static WRAPPERS: &[&[Wrapper]] = &[$($($name! { listed! $name }),+),*];
     };
 }
 
 /// The first call that found a driver: from here on the program is one that uses it.
 fn first_call() {
     static FIRST: Once = Once::new();
-    if settings::mode() == Mode::Off {
-        return;
-    }
     // SAFETY: functions without arguments, which stay.
     FIRST.call_once(|| unsafe {
         libc::atexit(at_exit);
@@ -108,26 +142,18 @@ extern "C" fn in_child() {
     settings::turn_off();
 }
 
-unsafe fn module_loaded(result: CUresult, module: *mut Handle, image: *const c_void) -> CUresult {
-    if result == SUCCESS && settings::mode() != Mode::Off {
-        // SAFETY: the driver has taken the image and given the handle.
-        unsafe {
-            images::loaded(*module, images::bytes(image), false);
-            replace::begin();
-        }
-    }
-    result
+/// # Safety
+/// The driver has taken the image.
+unsafe fn loaded(owner: Handle, image: *const c_void, is_library: bool) {
+    // SAFETY: the caller's.
+    unsafe { images::loaded(owner, images::bytes(image), is_library) };
+    replace::begin();
 }
 
-unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c_void) -> CUresult {
-    if result == SUCCESS && settings::mode() != Mode::Off {
-        // SAFETY: the driver has taken the image and given the handle.
-        unsafe {
-            images::loaded(*library, images::bytes(image), true);
-            replace::begin();
-        }
-    }
-    result
+unsafe fn loaded_from(owner: Handle, file: *const c_char, is_library: bool) {
+    // SAFETY: the driver has read the name.
+    unsafe { images::loaded_from(owner, file, is_library) };
+    replace::begin();
 }
 
 /// A module or library is about to be unloaded: its kernels are removed first, so that nothing uses them any more.
@@ -138,72 +164,36 @@ fn unloaded(owner: Handle) {
 }
 
 /// The program has the handle of a kernel.
-unsafe fn named(result: CUresult, handle: *mut Handle, owner: Handle, name: *const c_char) -> CUresult {
-    if result == SUCCESS && settings::mode() != Mode::Off && !name.is_null() {
-        // SAFETY: the driver has read the name and given the handle.
-        let (handle, name) = unsafe { (*handle, CStr::from_ptr(name).to_string_lossy().into_owned()) };
-        if let Some(known) = functions::register(handle, owner, name) {
-            replace::registered(known, handle, owner);
-        }
+unsafe fn named(handle: Handle, owner: Handle, name: *const c_char) {
+    if name.is_null() {
+        return;
     }
-    result
+    // SAFETY: the driver has read the name.
+    let name = unsafe { CStr::from_ptr(name).to_string_lossy().into_owned() };
+    if let Some(known) = functions::register(handle, owner, name) {
+        replace::registered(known, handle, owner);
+    }
 }
 
-unsafe fn got(result: CUresult, pointer: *const DevicePtr, bytes: usize, kind: MemoryKind) -> CUresult {
-    if result == SUCCESS && settings::mode() != Mode::Off {
-        // SAFETY: the driver has written the address.
-        memory::allocated(unsafe { *pointer }, bytes as u64, kind);
-        replace::begin();
-    }
-    result
-}
-
-fn gave_back(result: CUresult, pointer: DevicePtr) -> CUresult {
-    if result == SUCCESS && settings::mode() != Mode::Off {
-        memory::freed(pointer);
-    }
-    result
+fn got(start: DevicePtr, bytes: usize, kind: MemoryKind) {
+    memory::allocated(start, bytes as u64, kind);
+    replace::begin();
 }
 
 exported! {
-    cuInit(flags: c_uint) {
-        let result = real::cuInit(flags);
-        if result == SUCCESS {
-            first_call();
-        }
-        result
-    }
-    cuGetProcAddress(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
-        lookup::get_proc_address(name, function, version, flags)
-    }
-    cuGetProcAddress_v2(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_int) {
-        lookup::get_proc_address_v2(name, function, version, flags, status)
-    }
+    cuInit(flags) after { first_call() }
+    cuGetProcAddress(name, function, version, flags) after { lookup::answer(name, function, version, flags) }
+    cuGetProcAddress_v2(name, function, version, flags, status) after { lookup::answer(name, function, version, flags) }
 
-    cuLinkAddData_v2(
-        state: Handle, kind: c_int, data: *mut c_void, bytes: usize, name: *const c_char, count: c_uint,
-        options: *mut c_int, values: *mut *mut c_void,
-    ) {
-        let result = real::cuLinkAddData_v2(state, kind, data, bytes, name, count, options, values);
-        if result == SUCCESS && settings::mode().captures() {
-            let is_text = kind == INPUT_PTX && !data.is_null();
-            images::link_input(state, is_text.then(|| std::slice::from_raw_parts(data.cast::<u8>(), bytes)));
-        }
-        result
+    cuLinkAddData_v2(state, kind, data, bytes, name, count, options, values) after {
+        let is_text = kind == INPUT_PTX && !data.is_null();
+        images::link_input(state, is_text.then(|| std::slice::from_raw_parts(data.cast::<u8>(), bytes)));
     }
-    cuLinkAddFile_v2(
-        state: Handle, kind: c_int, file: *const c_char, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
-    ) {
-        let result = real::cuLinkAddFile_v2(state, kind, file, count, options, values);
-        if result == SUCCESS && settings::mode().captures() {
-            images::link_input(state, None);
-        }
-        result
-    }
-    cuLinkComplete(state: Handle, image: *mut *mut c_void, bytes: *mut usize) {
+    cuLinkAddFile_v2(state, kind, file, count, options, values) after { images::link_input(state, None) }
+    cuLinkComplete(state, image, bytes) (instead real, _) {
         let mut length = 0;
         let place = if bytes.is_null() { &raw mut length } else { bytes };
-        let result = real::cuLinkComplete(state, image, place);
+        let result = real(state, image, place);
         if result == SUCCESS && settings::mode().captures() && !image.is_null() {
             // As it is found when it is loaded.
             if let Some(code) = images::bytes(*image) {
@@ -212,390 +202,126 @@ exported! {
         }
         result
     }
-    cuLinkDestroy(state: Handle) {
-        images::link_ends(state);
-        real::cuLinkDestroy(state)
+    cuLinkDestroy(state) before { images::link_ends(state) }
+    cuModuleLoad(module, file) after { loaded_from(*module, file, false) }
+    cuModuleLoadData, cuModuleLoadFatBinary(module, image) after { loaded(*module, image, false) }
+    cuModuleLoadDataEx(module, image, count, options, values) after { loaded(*module, image, false) }
+    cuModuleUnload, cuLibraryUnload(owner) before { unloaded(owner) }
+    cuModuleGetFunction, cuLibraryGetKernel(handle, owner, name) after { named(*handle, owner, name) }
+    cuLibraryLoadData(library, code, options, values, count, own_options, own_values, own_count) after {
+        loaded(*library, code, true);
     }
-    cuModuleLoad(module: *mut Handle, file: *const c_char) {
-        let result = real::cuModuleLoad(module, file);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            images::loaded_from(*module, file, false);
-            replace::begin();
+    cuLibraryLoadFromFile(library, file, options, values, count, own_options, own_values, own_count) after {
+        loaded_from(*library, file, true);
+    }
+    cuLibraryGetModule(module, library) after { images::same(*module, library) }
+    cuKernelGetFunction(function, kernel) after { functions::alias(*function, kernel) }
+    cuFuncSetAttribute(function, attribute, value) after {
+        if replace::is_shared_attribute(attribute) {
+            replace::attribute(function, |own| real::cuFuncSetAttribute(own, attribute, value));
         }
-        result
     }
-    cuModuleLoadData(module: *mut Handle, image: *const c_void) {
-        module_loaded(real::cuModuleLoadData(module, image), module, image)
+    cuFuncSetCacheConfig(function, config) after {
+        replace::attribute(function, |own| real::cuFuncSetCacheConfig(own, config));
     }
-    cuModuleLoadDataEx(
-        module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
-    ) {
-        module_loaded(real::cuModuleLoadDataEx(module, image, count, options, values), module, image)
-    }
-    cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) {
-        module_loaded(real::cuModuleLoadFatBinary(module, image), module, image)
-    }
-    cuModuleUnload(module: Handle) {
-        if settings::mode() != Mode::Off {
-            unloaded(module);
+    cuKernelSetAttribute(attribute, value, kernel, device) after {
+        if replace::is_shared_attribute(attribute) {
+            replace::attribute(kernel, |own| real::cuKernelSetAttribute(attribute, value, own, device));
         }
-        real::cuModuleUnload(module)
-    }
-    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
-        named(real::cuModuleGetFunction(function, module, name), function, module, name)
-    }
-    cuLibraryLoadData(
-        library: *mut Handle, code: *const c_void, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
-        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
-    ) {
-        let result = real::cuLibraryLoadData(
-            library, code, options, values, count, library_options, library_values, library_count,
-        );
-        library_loaded(result, library, code)
-    }
-    cuLibraryLoadFromFile(
-        library: *mut Handle, file: *const c_char, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
-        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
-    ) {
-        let result = real::cuLibraryLoadFromFile(
-            library, file, options, values, count, library_options, library_values, library_count,
-        );
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            images::loaded_from(*library, file, true);
-            replace::begin();
-        }
-        result
-    }
-    cuLibraryUnload(library: Handle) {
-        if settings::mode() != Mode::Off {
-            unloaded(library);
-        }
-        real::cuLibraryUnload(library)
-    }
-    cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) {
-        named(real::cuLibraryGetKernel(kernel, library, name), kernel, library, name)
-    }
-    cuLibraryGetModule(module: *mut Handle, library: Handle) {
-        let result = real::cuLibraryGetModule(module, library);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            images::same(*module, library);
-        }
-        result
-    }
-    cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
-        let result = real::cuKernelGetFunction(function, kernel);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            functions::alias(*function, kernel);
-        }
-        result
-    }
-    cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) {
-        let result = real::cuFuncSetAttribute(function, attribute, value);
-        if result == SUCCESS && settings::mode() == Mode::Exec && replace::is_shared_attribute(attribute) {
-            replace::attribute(functions::known(function), |own| {
-                let _ = real::cuFuncSetAttribute(own, attribute, value);
-            });
-        }
-        result
-    }
-    cuFuncSetCacheConfig(function: Handle, config: c_int) {
-        let result = real::cuFuncSetCacheConfig(function, config);
-        if result == SUCCESS && settings::mode() == Mode::Exec {
-            replace::attribute(functions::known(function), |own| {
-                let _ = real::cuFuncSetCacheConfig(own, config);
-            });
-        }
-        result
-    }
-    cuKernelSetAttribute(attribute: c_int, value: c_int, kernel: Handle, device: c_int) {
-        let result = real::cuKernelSetAttribute(attribute, value, kernel, device);
-        if result == SUCCESS && settings::mode() == Mode::Exec && replace::is_shared_attribute(attribute) {
-            replace::attribute(functions::known(kernel), |own| {
-                let _ = real::cuKernelSetAttribute(attribute, value, own, device);
-            });
-        }
-        result
     }
 
-    cuLaunchKernel(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
+    cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra) (instead real, per_thread) {
         let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
-        launches::launch(&own, |function| {
-            real::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+        launches::launch(&Launch { per_thread, ..own }, |function| {
+            real(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
-    cuLaunchKernel_ptsz(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
-        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
-        launches::launch(&Launch { per_thread: true, ..own }, |function| {
-            real::cuLaunchKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
-        })
-    }
-    cuLaunchKernelEx(
-        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
+    cuLaunchKernelEx(config, function, parameters, extra) (instead real, per_thread) {
         if config.is_null() {
-            return real::cuLaunchKernelEx(config, function, parameters, extra);
+            return real(config, function, parameters, extra);
         }
-        let own = Launch::of(&*config, function, parameters, extra);
-        launches::launch(&own, |function| real::cuLaunchKernelEx(config, function, parameters, extra))
+        let own = Launch { per_thread, ..Launch::of(&*config, function, parameters, extra) };
+        launches::launch(&own, |function| real(config, function, parameters, extra))
     }
-    cuLaunchKernelEx_ptsz(
-        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
-        if config.is_null() {
-            return real::cuLaunchKernelEx_ptsz(config, function, parameters, extra);
-        }
-        let own = Launch { per_thread: true, ..Launch::of(&*config, function, parameters, extra) };
-        launches::launch(&own, |function| real::cuLaunchKernelEx_ptsz(config, function, parameters, extra))
-    }
-    cuLaunchCooperativeKernel(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void,
-    ) {
+    cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters) (instead real, per_thread) {
         let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
-        launches::launch(&Launch { is_cooperative: true, ..own }, |function| {
-            real::cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
+        launches::launch(&Launch { is_cooperative: true, per_thread, ..own }, |function| {
+            real(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }
-    cuLaunchCooperativeKernel_ptsz(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void,
-    ) {
-        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
-        launches::launch(&Launch { is_cooperative: true, per_thread: true, ..own }, |function| {
-            real::cuLaunchCooperativeKernel_ptsz(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
-        })
+    cuGraphAddKernelNode, cuGraphAddKernelNode_v2(node, graph, after, count, parameters) before {
+        launches::node(parameters.cast());
     }
-    cuGraphAddKernelNode(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void,
-    ) {
-        launches::node(parameters);
-        real::cuGraphAddKernelNode(node, graph, after, count, parameters)
-    }
-    cuGraphAddKernelNode_v2(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void,
-    ) {
-        launches::node(parameters);
-        real::cuGraphAddKernelNode_v2(node, graph, after, count, parameters)
-    }
-    cuGraphInstantiate_v2(exec: *mut Handle, graph: Handle, node: *mut Handle, log: *mut c_char, length: usize) {
-        let result = real::cuGraphInstantiate_v2(exec, graph, node, log, length);
-        instantiated(result, exec, graph, 0)
-    }
-    cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
-        instantiated(real::cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags)
-    }
-    cuGraphInstantiateWithParams(exec: *mut Handle, graph: Handle, parameters: *mut u64) {
-        let result = real::cuGraphInstantiateWithParams(exec, graph, parameters);
+    cuGraphInstantiate_v2(exec, graph, node, log, length) after { graphs::instantiated(*exec, graph, 0) }
+    cuGraphInstantiateWithFlags(exec, graph, flags) after { graphs::instantiated(*exec, graph, flags) }
+    cuGraphInstantiateWithParams(exec, graph, parameters) after {
         // Its flags come first.
-        instantiated(result, exec, graph, parameters.as_ref().copied().unwrap_or(0))
+        graphs::instantiated(*exec, graph, parameters.as_ref().copied().unwrap_or(0));
     }
-    cuGraphInstantiateWithParams_ptsz(exec: *mut Handle, graph: Handle, parameters: *mut u64) {
-        let result = real::cuGraphInstantiateWithParams_ptsz(exec, graph, parameters);
-        instantiated(result, exec, graph, parameters.as_ref().copied().unwrap_or(0))
+    cuGraphLaunch(exec, stream) (instead real, per_thread) {
+        graphs::launch(exec, stream, per_thread, |exec| real(exec, stream))
     }
-    cuGraphLaunch(exec: Handle, stream: Handle) {
-        graphs::launch(exec, stream, false, |exec| real::cuGraphLaunch(exec, stream))
-    }
-    cuGraphLaunch_ptsz(exec: Handle, stream: Handle) {
-        graphs::launch(exec, stream, true, |exec| real::cuGraphLaunch_ptsz(exec, stream))
-    }
-    cuGraphExecDestroy(exec: Handle) {
-        graphs::destroyed(exec);
-        real::cuGraphExecDestroy(exec)
-    }
-    cuGraphExecUpdate(exec: Handle, graph: Handle, node: *mut Handle, outcome: *mut c_int) {
-        let result = real::cuGraphExecUpdate(exec, graph, node, outcome);
-        updated(result, exec, graph)
-    }
-    cuGraphExecUpdate_v2(exec: Handle, graph: Handle, outcome: *mut c_void) {
-        let result = real::cuGraphExecUpdate_v2(exec, graph, outcome);
-        updated(result, exec, graph)
-    }
-    cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, parameters: *const NodeParameters) {
-        let result = real::cuGraphExecKernelNodeSetParams_v2(exec, node, parameters);
+    cuGraphExecDestroy(exec) before { graphs::destroyed(exec) }
+    cuGraphExecUpdate(exec, graph, node, outcome) (always result) { updated(result, exec, graph) }
+    cuGraphExecUpdate_v2(exec, graph, outcome) (always result) { updated(result, exec, graph) }
+    cuGraphExecKernelNodeSetParams_v2(exec, node, parameters) (always result) {
         match result {
             SUCCESS if !parameters.is_null() => graphs::set_parameters(exec, node, parameters),
             _ => graphs::forget(exec),
         }
-        result
     }
-    cuGraphExecKernelNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
-        let result = real::cuGraphExecKernelNodeSetParams(exec, node, parameters);
+    cuGraphExecKernelNodeSetParams, cuGraphExecNodeSetParams, cuGraphExecHostNodeSetParams,
+    cuGraphExecExternalSemaphoresSignalNodeSetParams, cuGraphExecExternalSemaphoresWaitNodeSetParams,
+    cuGraphExecBatchMemOpNodeSetParams, cuGraphExecChildGraphNodeSetParams, cuGraphExecEventRecordNodeSetEvent,
+    cuGraphExecEventWaitNodeSetEvent(exec, node, given) (always _result) { graphs::forget(exec) }
+    cuGraphExecMemcpyNodeSetParams, cuGraphExecMemsetNodeSetParams(exec, node, given, context) (always _result) {
         graphs::forget(exec);
-        result
     }
-    cuGraphExecNodeSetParams(exec: Handle, node: Handle, parameters: *mut c_void) {
-        let result = real::cuGraphExecNodeSetParams(exec, node, parameters);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle) {
-        let result = real::cuGraphExecMemcpyNodeSetParams(exec, node, parameters, context);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle) {
-        let result = real::cuGraphExecMemsetNodeSetParams(exec, node, parameters, context);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecHostNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
-        let result = real::cuGraphExecHostNodeSetParams(exec, node, parameters);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecChildGraphNodeSetParams(exec: Handle, node: Handle, child: Handle) {
-        let result = real::cuGraphExecChildGraphNodeSetParams(exec, node, child);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle) {
-        let result = real::cuGraphExecEventRecordNodeSetEvent(exec, node, event);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecEventWaitNodeSetEvent(exec: Handle, node: Handle, event: Handle) {
-        let result = real::cuGraphExecEventWaitNodeSetEvent(exec, node, event);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecExternalSemaphoresSignalNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
-        let result = real::cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, node, parameters);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecExternalSemaphoresWaitNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
-        let result = real::cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, node, parameters);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
-        let result = real::cuGraphExecBatchMemOpNodeSetParams(exec, node, parameters);
-        graphs::forget(exec);
-        result
-    }
-    cuGraphNodeSetEnabled(exec: Handle, node: Handle, enabled: c_uint) {
-        let result = real::cuGraphNodeSetEnabled(exec, node, enabled);
-        graphs::forget(exec);
-        result
-    }
+    cuGraphNodeSetEnabled(exec, node, enabled) (always _result) { graphs::forget(exec) }
 
-    cuMemAlloc_v2(pointer: *mut DevicePtr, bytes: usize) {
-        got(real::cuMemAlloc_v2(pointer, bytes), pointer, bytes, MemoryKind::Device)
+    cuMemAlloc_v2(pointer, bytes) after { got(*pointer, bytes, MemoryKind::Device) }
+    cuMemAllocPitch_v2(pointer, pitch, width, height, element) after {
+        got(*pointer, *pitch * height, MemoryKind::Device);
     }
-    cuMemAllocPitch_v2(pointer: *mut DevicePtr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
-        let result = real::cuMemAllocPitch_v2(pointer, pitch, width, height, element);
-        match result {
-            SUCCESS => got(result, pointer, *pitch * height, MemoryKind::Device),
-            other => other,
-        }
-    }
-    cuMemFree_v2(pointer: DevicePtr) {
-        gave_back(real::cuMemFree_v2(pointer), pointer)
-    }
-    cuMemAllocAsync(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
-        got(real::cuMemAllocAsync(pointer, bytes, stream), pointer, bytes, MemoryKind::Device)
-    }
-    cuMemAllocAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
-        got(real::cuMemAllocAsync_ptsz(pointer, bytes, stream), pointer, bytes, MemoryKind::Device)
-    }
-    cuMemAllocFromPoolAsync(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
-        got(real::cuMemAllocFromPoolAsync(pointer, bytes, pool, stream), pointer, bytes, MemoryKind::Device)
-    }
-    cuMemAllocFromPoolAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
-        got(real::cuMemAllocFromPoolAsync_ptsz(pointer, bytes, pool, stream), pointer, bytes, MemoryKind::Device)
-    }
-    cuMemFreeAsync(pointer: DevicePtr, stream: Handle) {
-        gave_back(real::cuMemFreeAsync(pointer, stream), pointer)
-    }
-    cuMemFreeAsync_ptsz(pointer: DevicePtr, stream: Handle) {
-        gave_back(real::cuMemFreeAsync_ptsz(pointer, stream), pointer)
-    }
-    cuMemAllocManaged(pointer: *mut DevicePtr, bytes: usize, flags: c_uint) {
-        got(real::cuMemAllocManaged(pointer, bytes, flags), pointer, bytes, MemoryKind::Managed)
-    }
-    cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) {
-        got(real::cuMemHostAlloc(pointer, bytes, flags), pointer.cast::<DevicePtr>(), bytes, MemoryKind::Host)
-    }
-    cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) {
-        got(real::cuMemAllocHost_v2(pointer, bytes), pointer.cast::<DevicePtr>(), bytes, MemoryKind::Host)
-    }
-    cuMemFreeHost(pointer: *mut c_void) {
-        gave_back(real::cuMemFreeHost(pointer), pointer as DevicePtr)
-    }
-    cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, flags: c_uint) {
-        let own = pointer as DevicePtr;
-        got(real::cuMemHostRegister_v2(pointer, bytes, flags), &raw const own, bytes, MemoryKind::Foreign)
-    }
-    cuMemHostUnregister(pointer: *mut c_void) {
-        gave_back(real::cuMemHostUnregister(pointer), pointer as DevicePtr)
-    }
-    cuMemMap(pointer: DevicePtr, bytes: usize, offset: usize, handle: u64, flags: u64) {
-        let result = real::cuMemMap(pointer, bytes, offset, handle, flags);
-        // One physical allocation may be mapped twice, or be another process's: as if others wrote it.
-        got(result, &raw const pointer, bytes, MemoryKind::Foreign)
-    }
-    cuMemUnmap(pointer: DevicePtr, bytes: usize) {
-        let result = real::cuMemUnmap(pointer, bytes);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            memory::unmapped(pointer, bytes as u64);
-        }
-        result
-    }
+    cuMemAllocAsync(pointer, bytes, stream) after { got(*pointer, bytes, MemoryKind::Device) }
+    cuMemAllocFromPoolAsync(pointer, bytes, pool, stream) after { got(*pointer, bytes, MemoryKind::Device) }
+    cuMemAllocManaged(pointer, bytes, flags) after { got(*pointer, bytes, MemoryKind::Managed) }
+    cuMemHostAlloc(pointer, bytes, flags) after { got(*pointer as DevicePtr, bytes, MemoryKind::Host) }
+    cuMemAllocHost_v2(pointer, bytes) after { got(*pointer as DevicePtr, bytes, MemoryKind::Host) }
+    cuMemHostRegister_v2(pointer, bytes, flags) after { got(pointer as DevicePtr, bytes, MemoryKind::Foreign) }
+    // One physical allocation may be mapped twice, or be another process's: as if others wrote it.
+    cuMemMap(pointer, bytes, offset, handle, flags) after { got(pointer, bytes, MemoryKind::Foreign) }
+    cuMemFree_v2(pointer) after { memory::freed(pointer) }
+    cuMemFreeAsync(pointer, stream) after { memory::freed(pointer) }
+    cuMemFreeHost, cuMemHostUnregister(pointer) after { memory::freed(pointer as DevicePtr) }
+    cuMemUnmap(pointer, bytes) after { memory::unmapped(pointer, bytes as u64) }
 
-    cuStreamCreate(stream: *mut Handle, flags: c_uint) {
-        let result = real::cuStreamCreate(stream, flags);
-        if result == SUCCESS && settings::mode() == Mode::Capture {
-            snapshot::stream_created(*stream);
-        }
-        result
-    }
-    cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, priority: c_int) {
-        let result = real::cuStreamCreateWithPriority(stream, flags, priority);
-        if result == SUCCESS && settings::mode() == Mode::Capture {
-            snapshot::stream_created(*stream);
-        }
-        result
-    }
-    cuStreamDestroy_v2(stream: Handle) {
-        if settings::mode() == Mode::Capture {
-            snapshot::stream_destroyed(stream);
-        }
-        real::cuStreamDestroy_v2(stream)
-    }
-    cuCtxDestroy_v2(context: Handle) {
+    cuStreamCreate(stream, flags) after { snapshot::stream_created(*stream) }
+    cuStreamCreateWithPriority(stream, flags, priority) after { snapshot::stream_created(*stream) }
+    cuStreamDestroy_v2(stream) before { snapshot::stream_destroyed(stream) }
+    cuCtxDestroy_v2(context) (instead real, _) {
         leave(context);
-        let result = real::cuCtxDestroy_v2(context);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            memory::context_ended(Some(context as usize));
-        }
-        result
+        ended(real(context), Some(context as usize), || true)
     }
-    cuDevicePrimaryCtxRelease_v2(device: c_int) {
+    cuDevicePrimaryCtxRelease_v2(device) (instead real, _) {
         leave(events::context() as Handle);
         let context = primary(device);
-        let result = real::cuDevicePrimaryCtxRelease_v2(device);
         // It ends with the last release.
-        if result == SUCCESS && settings::mode() != Mode::Off && !is_active(device) {
-            memory::context_ended(context);
-        }
-        result
+        ended(real(device), context, || !is_active(device))
     }
-    cuDevicePrimaryCtxReset_v2(device: c_int) {
+    cuDevicePrimaryCtxReset_v2(device) (instead real, _) {
         leave(events::context() as Handle);
         let context = primary(device);
-        let result = real::cuDevicePrimaryCtxReset_v2(device);
-        if result == SUCCESS && settings::mode() != Mode::Off {
-            memory::context_ended(context);
-        }
-        result
+        ended(real(device), context, || true)
     }
+}
+
+/// A context that may have ended: with it ends what is in it.
+fn ended(result: CUresult, context: Option<usize>, is_over: impl FnOnce() -> bool) -> CUresult {
+    if result == SUCCESS && settings::mode() != Mode::Off && is_over() {
+        memory::context_ended(context);
+    }
+    result
 }
 
 /// Whether a device's primary context is there, as far as the driver says.
@@ -622,22 +348,13 @@ fn primary(device: c_int) -> Option<usize> {
     Some(context as usize)
 }
 
-unsafe fn instantiated(result: CUresult, exec: *mut Handle, graph: Handle, flags: u64) -> CUresult {
-    if result == SUCCESS && !exec.is_null() {
-        // SAFETY: the driver has given the handle.
-        unsafe { graphs::instantiated(*exec, graph, flags) };
-    }
-    result
-}
-
-unsafe fn updated(result: CUresult, exec: Handle, graph: Handle) -> CUresult {
+unsafe fn updated(result: CUresult, exec: Handle, graph: Handle) {
     match result {
         // SAFETY: the driver has accepted the graph.
         SUCCESS => unsafe { graphs::updated(exec, graph) },
         // What it has changed before it failed is not known.
         _ => graphs::forget(exec),
     }
-    result
 }
 
 /// A context may end: times of launches in it are taken while they can be.

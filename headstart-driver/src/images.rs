@@ -55,6 +55,9 @@ pub fn release() {
 
 /// A link gets an input: text, or something else.
 pub fn link_input(state: Handle, text: Option<&[u8]>) {
+    if !settings::mode().captures() {
+        return;
+    }
     let text = text.map(kept);
     let mut links = LINKS.take();
     let all = links

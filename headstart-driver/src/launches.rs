@@ -4,8 +4,7 @@ use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::abi::{
-    ATTRIBUTE_COOPERATIVE, CUresult, EXTRA_BUFFER, EXTRA_END, EXTRA_SIZE, Handle, KernelNode,
-    LaunchAttribute, LaunchConfig, SUCCESS,
+    self, ATTRIBUTE_COOPERATIVE, CUresult, Handle, KernelNode, LaunchAttribute, LaunchConfig, SUCCESS,
 };
 use crate::functions::{self, Function};
 use crate::record::Counts;
@@ -92,24 +91,8 @@ impl Launch {
     /// # Safety
     /// The launch is one that the driver takes.
     pub unsafe fn packed(&self) -> Option<&[u8]> {
-        if !self.parameters.is_null() || self.extra.is_null() {
-            return None;
-        }
-        let (mut buffer, mut size) = (std::ptr::null::<u8>(), None);
-        let mut at = self.extra;
-        // SAFETY: a list of pairs of a name and a pointer, with a name at its end.
-        unsafe {
-            loop {
-                match (*at) as usize {
-                    EXTRA_BUFFER => buffer = (*at.add(1)).cast(),
-                    EXTRA_SIZE => size = (*at.add(1)).cast::<usize>().as_ref().copied(),
-                    EXTRA_END => break,
-                    _ => return None,
-                }
-                at = at.add(2);
-            }
-            (!buffer.is_null()).then(|| std::slice::from_raw_parts(buffer, size.unwrap_or(0)))
-        }
+        // SAFETY: the caller's.
+        unsafe { abi::packed(self.parameters, self.extra) }
     }
 }
 
@@ -196,13 +179,13 @@ fn set_geometry(counts: &Counts, grid: [u32; 3], block: [u32; 3], shared_bytes: 
 ///
 /// # Safety
 /// It is one that the driver takes.
-pub unsafe fn node(parameters: *const c_void) {
+pub unsafe fn node(parameters: *const KernelNode) {
     // With better kernels launches of graphs are counted, not their nodes.
     if matches!(settings::mode(), Mode::Off | Mode::Exec) || parameters.is_null() {
         return;
     }
     // SAFETY: all versions begin alike.
-    let node = unsafe { parameters.cast::<KernelNode>().read_unaligned() };
+    let node = unsafe { parameters.read_unaligned() };
     if let Some(known) = functions::of(node.function) {
         let function = known.function;
         function.counts.in_graphs.fetch_add(1, Ordering::Relaxed);

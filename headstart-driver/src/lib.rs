@@ -17,6 +17,7 @@
 //!                               graphs  the same of a graph's nodes
 //!                     │
 //!                   real                 the driver itself
+//!                   interface            its functions, one by one: exports and real are made of them
 //! ```
 //!
 //! Unknown functions pass untouched. Nothing happens before the program first calls the driver: the library is inherited by
@@ -29,6 +30,9 @@
 // It is a C library.
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
+
+#[macro_use]
+mod interface;
 
 mod abi;
 mod addresses;

@@ -7,7 +7,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::abi::{CUresult, SUCCESS};
 use crate::compilers;
 use crate::exports::WRAPPERS;
 use crate::real;
@@ -21,59 +20,49 @@ pub struct Wrapper {
     pub address: *const c_void,
 }
 
+impl Wrapper {
+    /// One of this library's functions.
+    pub const fn new(name: &'static CStr, address: *const c_void) -> Wrapper {
+        Wrapper { name, address }
+    }
+}
+
 // SAFETY: the address of a function is the same for all threads.
 unsafe impl Sync for Wrapper {}
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
 const PER_THREAD: u64 = 2;
 
+macro_rules! rules {
+    ($($name:ident $arguments:tt $twin:tt [$($base:ident $since:literal)?];)*) => {
+        &[$($((stringify!($base), $since, stringify!($name)),)?)*]
+    };
+}
+
 /// Names whose meaning depends on the version that a program was compiled for: from which one on a name means which function.
 /// Others have been the same since they exist.
-pub const RULES: &[(&str, c_int, &str)] = &[
-    ("cuCtxDestroy", 4000, "cuCtxDestroy_v2"),
-    ("cuDevicePrimaryCtxRelease", 11000, "cuDevicePrimaryCtxRelease_v2"),
-    ("cuDevicePrimaryCtxReset", 11000, "cuDevicePrimaryCtxReset_v2"),
-    ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
-    ("cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"),
-    (
-        "cuGraphExecKernelNodeSetParams",
-        12000,
-        "cuGraphExecKernelNodeSetParams_v2",
-    ),
-    ("cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2"),
-    ("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"),
-    ("cuLinkAddData", 6050, "cuLinkAddData_v2"),
-    ("cuLinkAddFile", 6050, "cuLinkAddFile_v2"),
-    ("cuMemAlloc", 3020, "cuMemAlloc_v2"),
-    ("cuMemAllocHost", 3020, "cuMemAllocHost_v2"),
-    ("cuMemAllocPitch", 3020, "cuMemAllocPitch_v2"),
-    ("cuMemFree", 3020, "cuMemFree_v2"),
-    ("cuMemHostRegister", 6050, "cuMemHostRegister_v2"),
-    ("cuModuleGetGlobal", 3020, "cuModuleGetGlobal_v2"),
-    ("cuStreamDestroy", 4000, "cuStreamDestroy_v2"),
-];
+const RULES: &[(&str, c_int, &str)] = every_function!(rules);
+
+fn wrappers() -> impl Iterator<Item = &'static Wrapper> {
+    WRAPPERS.iter().copied().flatten()
+}
 
 /// This library's function of a name.
-pub fn wrapper(name: &CStr) -> Option<&'static Wrapper> {
-    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+fn wrapper(name: &[u8]) -> Option<&'static Wrapper> {
+    wrappers().find(|wrapper| wrapper.name.to_bytes() == name)
 }
 
 /// This library's function for a program's `cuGetProcAddress`.
 fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
-    let of = |name: &str| {
-        WRAPPERS
-            .iter()
-            .find(|wrapper| wrapper.name.to_bytes() == name.as_bytes())
-    };
     if flags & PER_THREAD != 0
-        && let Some(own) = of(&format!("{name}_ptsz"))
+        && let Some(own) = wrapper(format!("{name}_ptsz").as_bytes())
     {
         return Some(own);
     }
     match RULES.iter().find(|(base, ..)| *base == name) {
-        Some(&(_, since, own)) if version >= since => of(own),
+        Some(&(_, since, own)) if version >= since => wrapper(own.as_bytes()),
         // Its former meaning is usually older than all versions that matter.
-        _ => of(name),
+        _ => wrapper(name.as_bytes()),
     }
 }
 
@@ -82,8 +71,7 @@ fn addresses() -> &'static [(usize, &'static Wrapper)] {
     static ADDRESSES: OnceLock<Vec<(usize, &'static Wrapper)>> = OnceLock::new();
     ADDRESSES.get_or_init(|| {
         let address = |wrapper: &'static Wrapper| (real::symbol(wrapper.name) as usize, wrapper);
-        let mut all: Vec<_> = WRAPPERS
-            .iter()
+        let mut all: Vec<_> = wrappers()
             .map(address)
             .filter(|(address, _)| *address != 0)
             .collect();
@@ -101,9 +89,12 @@ fn by_address(address: *mut c_void) -> Option<&'static Wrapper> {
     Some(all[found].1)
 }
 
-/// The answer to a program that asks the driver for a function.
-unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
-    if settings::mode() == Mode::Off || name.is_null() || function.is_null() {
+/// The answer to a program that has asked the driver for a function.
+///
+/// # Safety
+/// The driver has accepted the arguments.
+pub unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
+    if name.is_null() || function.is_null() {
         return;
     }
     // SAFETY: the driver has read the name and written the address, so both are there.
@@ -116,39 +107,6 @@ unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int
             *function = own.address.cast_mut();
         }
     }
-}
-
-/// `cuGetProcAddress` of CUDA 11.
-pub unsafe fn get_proc_address(
-    name: *const c_char,
-    function: *mut *mut c_void,
-    version: c_int,
-    flags: u64,
-) -> CUresult {
-    // SAFETY: the program's arguments.
-    let result = unsafe { real::cuGetProcAddress(name, function, version, flags) };
-    if result == SUCCESS {
-        // SAFETY: the driver has accepted them.
-        unsafe { answer(name, function, version, flags) };
-    }
-    result
-}
-
-/// `cuGetProcAddress` of CUDA 12 and later.
-pub unsafe fn get_proc_address_v2(
-    name: *const c_char,
-    function: *mut *mut c_void,
-    version: c_int,
-    flags: u64,
-    status: *mut c_int,
-) -> CUresult {
-    // SAFETY: the program's arguments.
-    let result = unsafe { real::cuGetProcAddress_v2(name, function, version, flags, status) };
-    if result == SUCCESS {
-        // SAFETY: the driver has accepted them.
-        unsafe { answer(name, function, version, flags) };
-    }
-    result
 }
 
 /// `dlsym` for all handles but `RTLD_NEXT`.
@@ -169,7 +127,7 @@ unsafe extern "C" fn ask(handle: *mut c_void, name: *const c_char) -> *mut c_voi
     if !name.to_bytes().starts_with(b"cu") {
         return found;
     }
-    let Some(own) = wrapper(name) else {
+    let Some(own) = wrapper(name.to_bytes()) else {
         return found;
     };
     if found.cast_const() == own.address {

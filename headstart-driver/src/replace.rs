@@ -175,13 +175,13 @@ fn made(
 ///
 /// # Safety
 /// The driver has accepted it for the original.
-pub unsafe fn attribute(known: Option<Known>, set: impl Fn(Handle)) {
-    for replacement in known
+pub unsafe fn attribute(handle: Handle, set: impl Fn(Handle) -> CUresult) {
+    for replacement in functions::known(handle)
         .and_then(|known| known.replacements())
         .into_iter()
         .flat_map(|own| &own.all)
     {
-        set(replacement.handle);
+        let _ = set(replacement.handle);
         replacement.resident.forget();
     }
 }

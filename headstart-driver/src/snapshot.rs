@@ -19,7 +19,8 @@ use crate::functions::Function;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Allocation, MemoryKind};
-use crate::{addresses, events, kinds, real, record, settings, stored};
+use crate::settings::{self, Mode};
+use crate::{addresses, events, kinds, real, record, stored};
 
 /// A launch that is to be captured.
 pub struct Chosen {
@@ -82,6 +83,9 @@ pub fn release() {
 
 /// The program has a new stream.
 pub fn stream_created(stream: Handle) {
+    if settings::mode() != Mode::Capture {
+        return;
+    }
     STREAMS.take().insert(stream as usize);
 }
 

@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::abi::{
+    CUresult, GRAPH_EXEC_UPDATE_FAILURE, Handle, INVALID_HANDLE, INVALID_VALUE, KernelNode, NodeParameters,
+    SUCCESS,
+};
 use crate::launch;
 use crate::modules::{self, Function};
-use crate::state::{CUresult, Handle, INVALID_HANDLE, INVALID_VALUE, SUCCESS};
 
 /// Something that a stream was told to do.
 #[derive(Clone)]
@@ -60,19 +63,6 @@ impl Node {
         }
         node
     }
-}
-
-/// `CUDA_KERNEL_NODE_PARAMS_v2`.
-#[repr(C)]
-pub struct NodeParameters {
-    function: Handle,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared_bytes: u32,
-    parameters: *mut *mut c_void,
-    extra: *mut *mut c_void,
-    kernel: Handle,
-    context: Handle,
 }
 
 #[derive(Default)]
@@ -154,11 +144,11 @@ pub unsafe fn add(graph: Handle, parameters: &NodeParameters) -> Result<Handle, 
     Ok(handle)
 }
 
-unsafe fn work_of(node: &NodeParameters) -> Result<Work, CUresult> {
-    let handle = if node.function.is_null() {
-        node.kernel
-    } else {
-        node.function
+unsafe fn work_of(parameters: &NodeParameters) -> Result<Work, CUresult> {
+    let node = &parameters.node;
+    let handle = match node.function.is_null() {
+        true => parameters.kernel,
+        false => node.function,
     };
     let function = modules::function(handle)?;
     Ok(Work::Launch {
@@ -206,12 +196,14 @@ pub fn parameters(node: Handle) -> Result<NodeParameters, CUresult> {
         return Err(INVALID_VALUE);
     };
     Ok(NodeParameters {
-        function: handle as Handle,
-        grid,
-        block,
-        shared_bytes,
-        parameters: node.pointers.as_mut_ptr(),
-        extra: std::ptr::null_mut(),
+        node: KernelNode {
+            function: handle as Handle,
+            grid,
+            block,
+            shared_bytes,
+            parameters: node.pointers.as_mut_ptr(),
+            extra: std::ptr::null_mut(),
+        },
         kernel: std::ptr::null_mut(),
         context: std::ptr::null_mut(),
     })
@@ -269,8 +261,7 @@ pub fn update(exec: Handle, graph: Handle) -> Result<(), CUresult> {
         .collect();
     let nodes = graphs.nodes(exec)?;
     if nodes.len() != work.len() {
-        // CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.
-        return Err(910);
+        return Err(GRAPH_EXEC_UPDATE_FAILURE);
     }
     for (node, work) in nodes.iter_mut().zip(work) {
         *node = Node::new(node.handle, node.original, work);

@@ -8,11 +8,10 @@ use headstart::front::ptx::{Origin, WORKSPACE_BYTES};
 use headstart::ir::Type;
 use headstart::ir::line::PrintLimits;
 
+use crate::abi::{self, CUresult, ILLEGAL_ADDRESS, INVALID_VALUE, LAUNCH_FAILED, NOT_SUPPORTED, SUCCESS};
 use crate::memory::zeros;
 use crate::modules::Function;
-use crate::state::{
-    CUresult, ILLEGAL_ADDRESS, INVALID_VALUE, LAUNCH_FAILED, NOT_SUPPORTED, SUCCESS, say, state,
-};
+use crate::state::{say, state};
 
 /// The bytes of all parameters.
 ///
@@ -37,20 +36,9 @@ pub unsafe fn parameters(
                 let from = std::slice::from_raw_parts((*parameters.add(index)).cast::<u8>(), size as usize);
                 bytes[offset as usize..][..size as usize].copy_from_slice(from);
             }
-        } else if !extra.is_null() {
-            let (mut buffer, mut size, mut at) = (std::ptr::null::<u8>(), 0usize, extra);
-            while !(*at).is_null() {
-                match (*at) as usize {
-                    1 => buffer = (*at.add(1)).cast(),
-                    2 => size = *(*at.add(1)).cast::<usize>(),
-                    _ => break,
-                }
-                at = at.add(2);
-            }
-            if !buffer.is_null() {
-                let size = size.min(length);
-                bytes[..size].copy_from_slice(std::slice::from_raw_parts(buffer, size));
-            }
+        } else if let Some(given) = abi::packed(parameters, extra) {
+            let size = given.len().min(length);
+            bytes[..size].copy_from_slice(&given[..size]);
         }
     }
     bytes

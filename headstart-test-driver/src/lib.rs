@@ -21,6 +21,14 @@
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+// As the library has them that stands between programs and the driver.
+#[macro_use]
+#[path = "../../headstart-driver/src/interface.rs"]
+mod interface;
+
+#[allow(dead_code)]
+#[path = "../../headstart-driver/src/abi.rs"]
+mod abi;
 mod exports;
 mod graphs;
 mod launch;

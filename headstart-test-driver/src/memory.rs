@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use headstart::device::{Buffer, Command, Device, Fill, Pattern};
 use headstart::ir::Type;
 
-use crate::state::{CUresult, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, State, say};
+use crate::abi::{CUresult, INVALID_VALUE, OUT_OF_MEMORY, SUCCESS};
+use crate::state::{State, say};
 
 /// The first address.
 const FIRST: u64 = 0x7f40_0000_0000;

@@ -9,10 +9,11 @@ use headstart::capture::texts;
 use headstart::device::{Device, Fill, Program};
 use headstart::front::ptx::{Facts, Imported, Origin, entries, import};
 
-use crate::memory::zeros;
-use crate::state::{
-    CUresult, Handle, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NO_BINARY, NOT_FOUND, State, say, state,
+use crate::abi::{
+    CUresult, Handle, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NO_BINARY_FOR_GPU, NOT_FOUND,
 };
+use crate::memory::zeros;
+use crate::state::{State, say, state};
 
 /// Work-items of a sub-group.
 const SUB_GROUP: u32 = 32;
@@ -105,7 +106,7 @@ pub unsafe fn load(image: *const c_void) -> Result<Handle, CUresult> {
             0xba55_ed50 => fat(start),
             0x464c_457f => {
                 say("the image is machine code alone; what is run here is PTX");
-                return Err(NO_BINARY);
+                return Err(NO_BINARY_FOR_GPU);
             }
             _ => CStr::from_ptr(image.cast::<c_char>()).to_bytes(),
         }
@@ -130,7 +131,7 @@ pub fn load_bytes(bytes: &[u8]) -> Result<Handle, CUresult> {
     })?;
     if texts.is_empty() {
         say("the image has no PTX");
-        return Err(NO_BINARY);
+        return Err(NO_BINARY_FOR_GPU);
     }
     let texts: Vec<String> = texts.into_iter().map(|text| text.text).collect();
     for text in &texts {

@@ -1,7 +1,7 @@
 //! What is one of a kind: the device, its clock, contexts, streams, events, and the error that sticks.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -9,26 +9,8 @@ use headstart::device::model::DeviceModel;
 use headstart::device::sim::Simulator;
 use headstart::device::{Command, Device, Outcome, Queue};
 
+use crate::abi::{CUresult, Handle, SUCCESS};
 use crate::memory::Memory;
-
-/// `CUresult`.
-pub type CUresult = c_int;
-/// Handles of all kinds.
-pub type Handle = *mut c_void;
-
-pub const SUCCESS: CUresult = 0;
-pub const INVALID_VALUE: CUresult = 1;
-pub const OUT_OF_MEMORY: CUresult = 2;
-pub const NOT_INITIALIZED: CUresult = 3;
-pub const INVALID_DEVICE: CUresult = 101;
-pub const INVALID_IMAGE: CUresult = 200;
-pub const INVALID_CONTEXT: CUresult = 201;
-pub const NO_BINARY: CUresult = 209;
-pub const INVALID_HANDLE: CUresult = 400;
-pub const NOT_FOUND: CUresult = 500;
-pub const ILLEGAL_ADDRESS: CUresult = 700;
-pub const LAUNCH_FAILED: CUresult = 719;
-pub const NOT_SUPPORTED: CUresult = 801;
 
 /// The driver.
 pub struct State {

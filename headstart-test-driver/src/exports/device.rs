@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use super::{Export, answer};
-use crate::state::{self, CUresult, Handle, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, SUCCESS, state};
+use crate::abi::{CUresult, Handle, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE, SUCCESS};
+use crate::state::{self, state};
 
 fn attribute(attribute: c_int) -> Option<c_int> {
     use headstart::device::Device;
@@ -45,14 +46,14 @@ fn attribute(attribute: c_int) -> Option<c_int> {
 }
 
 exported! {
-    cuDeviceGetCount(count: *mut c_int) { answer(count, 1) }
+    cuDeviceGetCount(count) { answer(count, 1) }
     cuDeviceGet(device: *mut c_int, ordinal: c_int) {
         match ordinal {
             0 => answer(device, 0),
             _ => INVALID_DEVICE,
         }
     }
-    cuDeviceGetName(name: *mut c_char, length: c_int, device: c_int) {
+    cuDeviceGetName(name, length, device) {
         use headstart::device::Device;
         if device != 0 || name.is_null() || length < 1 {
             return INVALID_VALUE;
@@ -63,57 +64,41 @@ exported! {
         *name.add(bytes.len()) = 0;
         SUCCESS
     }
-    cuDeviceGetUuid(uuid: *mut [u8; 16], device: c_int) {
-        let _ = device;
-        answer(uuid, *b"headstart-tests\0")
-    }
+    cuDeviceGetUuid(uuid: *mut [u8; 16], device: c_int) { answer(uuid, *b"headstart-tests\0") }
     cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) { cuDeviceGetUuid(uuid, device) }
     cuDeviceTotalMem_v2(bytes: *mut usize, device: c_int) {
         use headstart::device::Device;
-        let _ = device;
         answer(bytes, state().device.description().memory_bytes as usize)
     }
-    cuDeviceGetAttribute(value: *mut c_int, which: c_int, device: c_int) {
+    cuDeviceGetAttribute(value, which, device) {
         match (device, attribute(which)) {
             (0, Some(own)) => answer(value, own),
             _ => INVALID_VALUE,
         }
     }
     cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, device: c_int) {
-        let _ = device;
         let _ = answer(major, 9);
         answer(minor, 0)
     }
-    cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) {
-        let _ = (device, peer);
-        answer(can, 0)
-    }
-    cuDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int) {
-        let _ = device;
-        answer(pool, state::primary())
-    }
-    cuDeviceGetMemPool(pool: *mut Handle, device: c_int) {
-        let _ = device;
-        answer(pool, state::primary())
-    }
+    cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) { answer(can, 0) }
+    cuDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int) { answer(pool, state::primary()) }
+    cuDeviceGetMemPool(pool: *mut Handle, device: c_int) { answer(pool, state::primary()) }
 
     cuCtxCreate_v2(context: *mut Handle, flags: c_uint, device: c_int) {
-        let _ = (flags, device);
         let own = state::handle();
         state::push(own);
         answer(context, own)
     }
     cuCtxCreate_v4(context: *mut Handle, parameters: *const c_void, flags: c_uint, device: c_int) {
-        let _ = parameters;
         cuCtxCreate_v2(context, flags, device)
     }
-    cuCtxDestroy_v2(context: Handle) {
+    cuCtxDestroy_v2(context) {
         if state::current() == context {
             state::pop();
         }
         SUCCESS
     }
-    cuCtxGetCurrent(context: *mut Handle) { answer(context, state::current()) }
+    cuCtxGetCurrent(context) { answer(context, state::current()) }
     cuCtxSetCurrent(context: Handle) {
         state::set_current(context);
         SUCCESS
@@ -132,17 +117,14 @@ exported! {
             false => SUCCESS,
         }
     }
-    cuCtxGetDevice(device: *mut c_int) {
+    cuCtxGetDevice(device) {
         match state::current().is_null() {
             true => INVALID_CONTEXT,
             false => answer(device, 0),
         }
     }
     cuCtxGetFlags(flags: *mut c_uint) { answer(flags, 0) }
-    cuCtxGetApiVersion(context: Handle, version: *mut c_uint) {
-        let _ = context;
-        answer(version, 13_000)
-    }
+    cuCtxGetApiVersion(context: Handle, version: *mut c_uint) { answer(version, 13_000) }
     cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
         if !least.is_null() {
             *least = 0;
@@ -152,40 +134,21 @@ exported! {
         }
         SUCCESS
     }
-    cuCtxGetLimit(value: *mut usize, limit: c_int) {
-        let _ = limit;
-        answer(value, 1 << 20)
-    }
-    cuCtxSetLimit(limit: c_int, value: usize) {
-        let _ = (limit, value);
-        SUCCESS
-    }
+    cuCtxGetLimit(value: *mut usize, limit: c_int) { answer(value, 1 << 20) }
+    cuCtxSetLimit(limit: c_int, value: usize) { SUCCESS }
     cuCtxGetCacheConfig(config: *mut c_int) { answer(config, 0) }
-    cuCtxSetCacheConfig(config: c_int) {
-        let _ = config;
-        SUCCESS
-    }
+    cuCtxSetCacheConfig(config: c_int) { SUCCESS }
     cuCtxSynchronize() { state().result() }
-    cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) {
+    cuDevicePrimaryCtxRetain(context, device) {
         match device {
             0 => answer(context, state::primary()),
             _ => INVALID_DEVICE,
         }
     }
-    cuDevicePrimaryCtxRelease_v2(device: c_int) {
-        let _ = device;
-        SUCCESS
-    }
-    cuDevicePrimaryCtxReset_v2(device: c_int) {
-        let _ = device;
-        SUCCESS
-    }
-    cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) {
-        let _ = (device, flags);
-        SUCCESS
-    }
-    cuDevicePrimaryCtxGetState(device: c_int, flags: *mut c_uint, active: *mut c_int) {
-        let _ = device;
+    cuDevicePrimaryCtxRelease_v2(device) { SUCCESS }
+    cuDevicePrimaryCtxReset_v2(device) { SUCCESS }
+    cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) { SUCCESS }
+    cuDevicePrimaryCtxGetState(device, flags, active) {
         if !flags.is_null() {
             *flags = 0;
         }

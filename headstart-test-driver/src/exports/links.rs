@@ -7,10 +7,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use super::{Export, answer, bytes_of, name_of};
-use crate::state::{CUresult, Handle, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, SUCCESS, say};
+use crate::abi::{
+    CUresult, FILE_NOT_FOUND, Handle, INPUT_PTX, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, SUCCESS,
+};
+use crate::state::say;
 
-/// `CU_JIT_INPUT_PTX`.
-const PTX: c_int = 1;
 /// `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES` and its like for errors: how much of the buffer is used.
 const LOG_SIZES: [c_int; 2] = [4, 6];
 
@@ -28,7 +29,7 @@ unsafe fn link<'l>(handle: Handle) -> Option<&'l mut Link> {
 }
 
 fn add(link: &mut Link, kind: c_int, bytes: &[u8]) -> CUresult {
-    if kind != PTX {
+    if kind != INPUT_PTX {
         return SUCCESS;
     }
     if link.text.is_some() {
@@ -51,31 +52,22 @@ exported! {
         }
         answer(state, Box::into_raw(Box::new(own)).cast())
     }
-    cuLinkAddData_v2(
-        state: Handle, kind: c_int, data: *mut c_void, bytes: usize, name: *const c_char, count: c_uint,
-        options: *mut c_int, values: *mut *mut c_void,
-    ) {
-        let _ = (name, count, options, values);
+    cuLinkAddData_v2(state, kind, data, bytes, name, count, options, values) {
         match link(state) {
             Some(own) if !data.is_null() => add(own, kind, bytes_of(data, bytes)),
             Some(_) => INVALID_VALUE,
             None => INVALID_HANDLE,
         }
     }
-    cuLinkAddFile_v2(
-        state: Handle, kind: c_int, file: *const c_char, count: c_uint, options: *mut c_int,
-        values: *mut *mut c_void,
-    ) {
-        let _ = (count, options, values);
+    cuLinkAddFile_v2(state, kind, file, count, options, values) {
         let Some(name) = name_of(file) else { return INVALID_VALUE };
         match (link(state), std::fs::read(name)) {
             (Some(own), Ok(bytes)) => add(own, kind, &bytes),
             (None, _) => INVALID_HANDLE,
-            // CUDA_ERROR_FILE_NOT_FOUND
-            (_, Err(_)) => 301,
+            (_, Err(_)) => FILE_NOT_FOUND,
         }
     }
-    cuLinkComplete(state: Handle, image: *mut *mut c_void, bytes: *mut usize) {
+    cuLinkComplete(state, image, bytes) {
         let Some(own) = link(state) else { return INVALID_HANDLE };
         let Some(text) = &mut own.text else {
             say("there is no PTX in what is to be linked");
@@ -90,7 +82,7 @@ exported! {
         }
         answer(image, text.as_mut_ptr().cast())
     }
-    cuLinkDestroy(state: Handle) {
+    cuLinkDestroy(state) {
         if state.is_null() {
             return INVALID_HANDLE;
         }

@@ -5,8 +5,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Export, answer, answered, bytes_of};
+use crate::abi::{CUresult, DevicePtr, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
 use crate::graphs::{self, Work};
-use crate::state::{CUresult, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, state};
+use crate::state::state;
 
 /// The requested capacity of the pool. The pool keeps nothing, and returns the value that was set.
 static RELEASE_THRESHOLD: AtomicU64 = AtomicU64::new(0);
@@ -53,12 +54,11 @@ exported! {
         let _ = answer(free, bytes);
         answer(total, bytes)
     }
-    cuMemAlloc_v2(address: *mut u64, bytes: usize) {
+    cuMemAlloc_v2(address, bytes) {
         let own = state().allocate(bytes as u64);
         answered(address, own)
     }
-    cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
-        let _ = element;
+    cuMemAllocPitch_v2(address, pitch, width, height, element) {
         let row = width.next_multiple_of(512);
         if answer(pitch, row) != SUCCESS {
             return INVALID_VALUE;
@@ -66,17 +66,10 @@ exported! {
         let own = state().allocate((row * height) as u64);
         answered(address, own)
     }
-    cuMemFree_v2(address: u64) { state().free(address) }
-    cuMemAllocAsync(address: *mut u64, bytes: usize, stream: Handle) {
-        let _ = stream;
-        cuMemAlloc_v2(address, bytes)
-    }
-    cuMemAllocFromPoolAsync(address: *mut u64, bytes: usize, pool: Handle, stream: Handle) {
-        let _ = (pool, stream);
-        cuMemAlloc_v2(address, bytes)
-    }
+    cuMemFree_v2(address) { state().free(address) }
+    cuMemAllocAsync(address, bytes, stream) { cuMemAlloc_v2(address, bytes) }
+    cuMemAllocFromPoolAsync(address, bytes, pool, stream) { cuMemAlloc_v2(address, bytes) }
     cuMemPoolGetAttribute(pool: Handle, which: c_int, value: *mut c_void) {
-        let _ = pool;
         match which {
             // Which memory may be used again: none waits.
             1..=3 => answer(value.cast::<c_int>(), 1),
@@ -86,7 +79,6 @@ exported! {
         }
     }
     cuMemPoolSetAttribute(pool: Handle, which: c_int, value: *const c_void) {
-        let _ = pool;
         match which {
             _ if value.is_null() => INVALID_VALUE,
             1..=3 | 6 | 8 => SUCCESS,
@@ -97,15 +89,9 @@ exported! {
             _ => INVALID_VALUE,
         }
     }
-    cuMemFreeAsync(address: u64, stream: Handle) {
-        let _ = stream;
-        cuMemFree_v2(address)
-    }
-    cuMemAllocManaged(address: *mut u64, bytes: usize, flags: c_uint) {
-        let _ = (address, bytes, flags);
-        NOT_SUPPORTED
-    }
-    cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint) {
+    cuMemFreeAsync(address, stream) { cuMemFree_v2(address) }
+    cuMemAllocManaged(address, bytes, flags) { NOT_SUPPORTED }
+    cuMemHostAlloc(address, bytes, flags) {
         // The device does not reach it.
         match flags & 2 {
             0 => {
@@ -115,10 +101,9 @@ exported! {
             _ => NOT_SUPPORTED,
         }
     }
-    cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) { cuMemHostAlloc(address, bytes, 0) }
-    cuMemFreeHost(address: *mut c_void) {
+    cuMemAllocHost_v2(address, bytes) { cuMemHostAlloc(address, bytes, 0) }
+    cuMemFreeHost(address) {
         // Its size is not kept: test programs free little.
-        let _ = address;
         SUCCESS
     }
     cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
@@ -143,10 +128,10 @@ exported! {
         }
     }
     cuMemcpyHtoD_v2(to: u64, from: *const c_void, length: usize) { state().write(to, bytes_of(from, length)) }
-    cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, length: usize, stream: Handle) {
+    cuMemcpyHtoDAsync_v2(to, from, length, stream) {
         graphs::submit(stream, Work::Copy { to, from: from as u64, length })
     }
-    cuMemcpyDtoH_v2(to: *mut c_void, from: u64, length: usize) { read_to(to, from, length) }
+    cuMemcpyDtoH_v2(to, from, length) { read_to(to, from, length) }
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, length: usize, stream: Handle) {
         graphs::submit(stream, Work::Copy { to: to as u64, from, length })
     }

@@ -10,19 +10,29 @@
 //! | `memory` | allocations, copies, fills |
 //! | `streams` | streams, graphs, events, launches |
 
+/// Exports a function. Its arguments have the types of its row, or those that are given; many mean nothing to a simulator.
+macro_rules! export {
+    ($name:ident ($($own:ident),*) $body:block) => { $name! { export! $name ($($own),*) $body } };
+    ($name:ident ($($own:ident),*) $body:block; ($($ty:ty),*) $twin:tt) => {
+        export! { @ $name ($($own: $ty),*) $body }
+    };
+    ($name:ident $typed:tt $body:block) => { export! { @ $name $typed $body } };
+    (@ $name:ident ($($own:ident: $ty:ty),* $(,)?) $body:block) => {
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, unused_variables, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
+        pub unsafe extern "C" fn $name($($own: $ty),*) -> CUresult {
+            // SAFETY: the program's arguments are as the driver's documentation requires; pointers that may be null are
+            // checked first.
+            #[allow(unused_unsafe)]
+            unsafe { $body }
+        }
+    };
+}
+
 /// Exports functions, and lists them by name.
 macro_rules! exported {
-    ($($name:ident($($argument:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
-            pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-                // SAFETY: the program's arguments are as the driver's documentation requires; pointers that may be null are
-                // checked first.
-                #[allow(unused_unsafe)]
-                unsafe { $body }
-            }
-        )*
+    ($($name:ident $arguments:tt $body:block)*) => {
+        $(export! { $name $arguments $body })*
 
         pub(in crate::exports) static EXPORTS: &[Export] = &[$(
             Export { name: stringify!($name), address: $name as *const c_void },
@@ -39,10 +49,7 @@ mod streams;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use crate::state::{
-    self, CUresult, INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND,
-    NOT_INITIALIZED, NOT_SUPPORTED, SUCCESS,
-};
+use crate::abi::{CUresult, INVALID_VALUE, NOT_FOUND, SUCCESS, result_name};
 
 pub use memory::copy;
 
@@ -118,57 +125,34 @@ fn find_export(name: &str) -> Option<&'static Export> {
 }
 
 exported! {
-    cuInit(flags: c_uint) {
+    cuInit(flags) {
         match flags {
             0 => SUCCESS,
             _ => INVALID_VALUE,
         }
     }
-    cuDriverGetVersion(version: *mut c_int) { answer(version, VERSION) }
-    cuGetProcAddress_v2(
-        name: *const c_char, function: *mut *const c_void, version: c_int, flags: u64, status: *mut c_int,
-    ) {
-        let _ = (version, flags);
+    cuDriverGetVersion(version) { answer(version, VERSION) }
+    cuGetProcAddress_v2(name, function, version, flags, status) {
         let found = name_of(name).and_then(find_export);
         if !status.is_null() {
             // CU_GET_PROC_ADDRESS_SUCCESS or …_SYMBOL_NOT_FOUND.
             *status = c_int::from(found.is_none());
         }
         match found {
-            Some(own) => answer(function, own.address),
+            Some(own) => answer(function, own.address.cast_mut()),
             None => {
-                let _ = answer(function, ptr::null());
+                let _ = answer(function, ptr::null_mut());
                 NOT_FOUND
             }
         }
     }
-    cuGetProcAddress(name: *const c_char, function: *mut *const c_void, version: c_int, flags: u64) {
+    cuGetProcAddress(name, function, version, flags) {
         cuGetProcAddress_v2(name, function, version, flags, ptr::null_mut())
     }
     cuGetExportTable(table: *mut *const c_void, id: *const c_void) {
-        let _ = id;
         let _ = answer(table, ptr::null());
         NOT_FOUND
     }
-    cuGetErrorName(error: CUresult, text: *mut *const c_char) { answer(text, error_name(error).as_ptr()) }
-    cuGetErrorString(error: CUresult, text: *mut *const c_char) { answer(text, error_name(error).as_ptr()) }
-}
-
-fn error_name(error: CUresult) -> &'static CStr {
-    match error {
-        SUCCESS => c"CUDA_SUCCESS",
-        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
-        state::OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
-        NOT_INITIALIZED => c"CUDA_ERROR_NOT_INITIALIZED",
-        INVALID_DEVICE => c"CUDA_ERROR_INVALID_DEVICE",
-        state::INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
-        INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
-        state::NO_BINARY => c"CUDA_ERROR_NO_BINARY_FOR_GPU",
-        INVALID_HANDLE => c"CUDA_ERROR_INVALID_HANDLE",
-        NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
-        state::ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
-        state::LAUNCH_FAILED => c"CUDA_ERROR_LAUNCH_FAILED",
-        NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
-        _ => c"CUDA_ERROR_UNKNOWN",
-    }
+    cuGetErrorName(error: CUresult, text: *mut *const c_char) { answer(text, result_name(error).as_ptr()) }
+    cuGetErrorString(error: CUresult, text: *mut *const c_char) { answer(text, result_name(error).as_ptr()) }
 }

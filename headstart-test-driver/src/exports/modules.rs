@@ -3,36 +3,31 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::{Export, answer, answered, name_of};
+use crate::abi::{CUresult, DevicePtr, FILE_NOT_FOUND, Handle, INVALID_VALUE, SUCCESS};
 use crate::modules;
-use crate::state::{CUresult, Handle, INVALID_VALUE, SUCCESS, state};
+use crate::state::state;
 
 exported! {
-    cuModuleLoadData(module: *mut Handle, image: *const c_void) { answered(module, modules::load(image)) }
-    cuModuleLoadDataEx(
-        module: *mut Handle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
-    ) {
-        let _ = (count, options, values);
-        answered(module, modules::load(image))
-    }
-    cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) { answered(module, modules::load(image)) }
-    cuModuleLoad(module: *mut Handle, file: *const c_char) {
+    cuModuleLoadData(module, image) { answered(module, modules::load(image)) }
+    cuModuleLoadDataEx(module, image, count, options, values) { answered(module, modules::load(image)) }
+    cuModuleLoadFatBinary(module, image) { answered(module, modules::load(image)) }
+    cuModuleLoad(module, file) {
         let Some(name) = name_of(file) else { return INVALID_VALUE };
         match std::fs::read(name) {
             Ok(bytes) => answered(module, modules::load_bytes(&bytes)),
-            // CUDA_ERROR_FILE_NOT_FOUND
-            Err(_) => 301,
+            Err(_) => FILE_NOT_FOUND,
         }
     }
-    cuModuleUnload(module: Handle) { modules::unload(module).map_or_else(|error| error, |()| SUCCESS) }
+    cuModuleUnload(module) { modules::unload(module).map_or_else(|error| error, |()| SUCCESS) }
     cuModuleGetLoadingMode(mode: *mut c_int) { answer(mode, 1) }
-    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
+    cuModuleGetFunction(function, module, name) {
         let Some(name) = name_of(name) else { return INVALID_VALUE };
         answered(function, modules::module(module).and_then(|module| module.function(name)))
     }
     cuModuleGetFunctionCount(count: *mut c_uint, module: Handle) {
         answered(count, modules::module(module).map(|module| module.entries().len() as c_uint))
     }
-    cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) {
+    cuModuleGetGlobal_v2(address, bytes, module, name) {
         let Some(name) = name_of(name) else { return INVALID_VALUE };
         let module = match modules::module(module) {
             Ok(module) => module,
@@ -52,48 +47,27 @@ exported! {
             Err(error) => error,
         }
     }
-    cuLibraryLoadData(
-        library: *mut Handle, code: *const c_void, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
-        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
-    ) {
-        let _ = (options, values, count, library_options, library_values, library_count);
+    cuLibraryLoadData(library, code, options, values, count, library_options, library_values, library_count) {
         answered(library, modules::load(code))
     }
-    cuLibraryLoadFromFile(
-        library: *mut Handle, file: *const c_char, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
-        library_options: *mut c_int, library_values: *mut *mut c_void, library_count: c_uint,
-    ) {
-        let _ = (options, values, count, library_options, library_values, library_count);
+    cuLibraryLoadFromFile(library, file, options, values, count, library_options, library_values, library_count) {
         cuModuleLoad(library, file)
     }
-    cuLibraryUnload(library: Handle) { cuModuleUnload(library) }
-    cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) {
-        cuModuleGetFunction(kernel, library, name)
-    }
+    cuLibraryUnload(library) { cuModuleUnload(library) }
+    cuLibraryGetKernel(kernel, library, name) { cuModuleGetFunction(kernel, library, name) }
     cuLibraryGetKernelCount(count: *mut c_uint, library: Handle) { cuModuleGetFunctionCount(count, library) }
-    cuLibraryGetModule(module: *mut Handle, library: Handle) {
-        answered(module, modules::module(library).map(modules::handle_of))
-    }
-    cuLibraryGetGlobal(address: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
-        cuModuleGetGlobal_v2(address, bytes, library, name)
-    }
-    cuKernelGetFunction(function: *mut Handle, kernel: Handle) {
-        answered(function, modules::function(kernel).map(|_| kernel))
-    }
-    cuKernelGetLibrary(library: *mut Handle, kernel: Handle) {
+    cuLibraryGetModule(module, library) { answered(module, modules::module(library).map(modules::handle_of)) }
+    cuLibraryGetGlobal(address, bytes, library, name) { cuModuleGetGlobal_v2(address, bytes, library, name) }
+    cuKernelGetFunction(function, kernel) { answered(function, modules::function(kernel).map(|_| kernel)) }
+    cuKernelGetLibrary(library, kernel) {
         answered(library, modules::function(kernel).map(|own| modules::handle_of(own.module)))
     }
-    cuKernelGetName(name: *mut *const c_char, kernel: Handle) {
-        answered(name, modules::function(kernel).map(|own| own.name.as_ptr()))
-    }
-    cuFuncGetName(name: *mut *const c_char, function: Handle) { cuKernelGetName(name, function) }
-    cuFuncGetModule(module: *mut Handle, function: Handle) { cuKernelGetLibrary(module, function) }
-    cuFuncLoad(function: Handle) { modules::function(function).map_or_else(|error| error, |_| SUCCESS) }
-    cuFuncIsLoaded(loaded: *mut c_int, function: Handle) {
-        let _ = function;
-        answer(loaded, 1)
-    }
-    cuFuncGetParamInfo(function: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+    cuKernelGetName(name, kernel) { answered(name, modules::function(kernel).map(|own| own.name.as_ptr())) }
+    cuFuncGetName(name, function) { cuKernelGetName(name, function) }
+    cuFuncGetModule(module, function) { cuKernelGetLibrary(module, function) }
+    cuFuncLoad(function) { modules::function(function).map_or_else(|error| error, |_| SUCCESS) }
+    cuFuncIsLoaded(loaded: *mut c_int, function: Handle) { answer(loaded, 1) }
+    cuFuncGetParamInfo(function, index, offset, size) {
         let own = match modules::function(function) {
             Ok(own) => own,
             Err(error) => return error,
@@ -104,9 +78,7 @@ exported! {
         }
         answer(offset, start as usize)
     }
-    cuKernelGetParamInfo(kernel: Handle, index: usize, offset: *mut usize, size: *mut usize) {
-        cuFuncGetParamInfo(kernel, index, offset, size)
-    }
+    cuKernelGetParamInfo(kernel, index, offset, size) { cuFuncGetParamInfo(kernel, index, offset, size) }
     cuFuncGetAttribute(value: *mut c_int, which: c_int, function: Handle) {
         let own = match modules::function(function) {
             Ok(own) => own,
@@ -123,10 +95,9 @@ exported! {
         }))
     }
     cuKernelGetAttribute(value: *mut c_int, which: c_int, kernel: Handle, device: c_int) {
-        let _ = device;
         cuFuncGetAttribute(value, which, kernel)
     }
-    cuFuncSetAttribute(function: Handle, which: c_int, value: c_int) {
+    cuFuncSetAttribute(function, which, value) {
         match modules::function(function) {
             Ok(own) => {
                 if let Ok(mut all) = own.attributes.lock() {
@@ -137,19 +108,10 @@ exported! {
             Err(error) => error,
         }
     }
-    cuKernelSetAttribute(which: c_int, value: c_int, kernel: Handle, device: c_int) {
-        let _ = device;
-        cuFuncSetAttribute(kernel, which, value)
-    }
-    cuFuncSetCacheConfig(function: Handle, config: c_int) {
-        let _ = config;
-        modules::function(function).map_or_else(|error| error, |_| SUCCESS)
-    }
-    cuKernelSetCacheConfig(kernel: Handle, config: c_int, device: c_int) {
-        let _ = device;
-        cuFuncSetCacheConfig(kernel, config)
-    }
-    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, size: c_int, shared: usize) {
+    cuKernelSetAttribute(which, value, kernel, device) { cuFuncSetAttribute(kernel, which, value) }
+    cuFuncSetCacheConfig(function, config) { modules::function(function).map_or_else(|error| error, |_| SUCCESS) }
+    cuKernelSetCacheConfig(kernel: Handle, config: c_int, device: c_int) { cuFuncSetCacheConfig(kernel, config) }
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared) {
         let (Ok(size @ 1..), Ok(shared)) = (u32::try_from(size), u32::try_from(shared)) else {
             return INVALID_VALUE;
         };
@@ -159,7 +121,6 @@ exported! {
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks: *mut c_int, function: Handle, size: c_int, shared: usize, flags: c_uint,
     ) {
-        let _ = flags;
         cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared)
     }
 }

@@ -4,10 +4,11 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use super::{Export, answer, answered};
-use crate::graphs::{self, NodeParameters, Work};
+use crate::abi::{CUresult, Handle, INVALID_HANDLE, INVALID_VALUE, LaunchConfig, NodeParameters, SUCCESS};
+use crate::graphs::{self, Work};
 use crate::launch;
 use crate::modules;
-use crate::state::{self, CUresult, Handle, INVALID_HANDLE, INVALID_VALUE, SUCCESS, state};
+use crate::state::{self, state};
 
 unsafe fn launched(
     stream: Handle,
@@ -41,77 +42,28 @@ fn done(result: Result<(), CUresult>) -> CUresult {
     result.err().unwrap_or(SUCCESS)
 }
 
-/// `CUlaunchConfig`.
-#[repr(C)]
-pub struct LaunchConfig {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
-    stream: Handle,
-    attributes: *const c_void,
-    attribute_count: c_uint,
-}
-
 exported! {
-    cuStreamCreate(stream: *mut Handle, flags: c_uint) {
-        let _ = flags;
-        answer(stream, state::handle())
-    }
-    cuStreamCreateWithPriority(stream: *mut Handle, flags: c_uint, priority: c_int) {
-        let _ = priority;
-        cuStreamCreate(stream, flags)
-    }
-    cuStreamDestroy_v2(stream: Handle) {
-        let _ = stream;
-        SUCCESS
-    }
-    cuStreamGetCtx(stream: Handle, context: *mut Handle) {
-        let _ = stream;
-        super::device::cuCtxGetCurrent(context)
-    }
-    cuStreamSynchronize(stream: Handle) {
-        let _ = stream;
-        state().result()
-    }
-    cuStreamQuery(stream: Handle) {
-        let _ = stream;
-        state().result()
-    }
-    cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) {
-        let _ = (stream, event, flags);
-        SUCCESS
-    }
-    cuStreamIsCapturing(stream: Handle, status: *mut c_int) {
-        answer(status, c_int::from(graphs::is_captured(stream)))
-    }
-    cuStreamBeginCapture_v2(stream: Handle, mode: c_int) {
-        let _ = mode;
-        graphs::begin(stream)
-    }
+    cuStreamCreate(stream, flags) { answer(stream, state::handle()) }
+    cuStreamCreateWithPriority(stream, flags, priority) { cuStreamCreate(stream, flags) }
+    cuStreamDestroy_v2(stream) { SUCCESS }
+    cuStreamGetCtx(stream, context) { super::device::cuCtxGetCurrent(context) }
+    cuStreamSynchronize(stream) { state().result() }
+    cuStreamQuery(stream) { state().result() }
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) { SUCCESS }
+    cuStreamIsCapturing(stream, status) { answer(status, c_int::from(graphs::is_captured(stream))) }
+    cuStreamBeginCapture_v2(stream: Handle, mode: c_int) { graphs::begin(stream) }
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) { answered(graph, graphs::end(stream)) }
-    cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
-        let _ = flags;
-        answered(exec, graphs::instantiate(graph))
-    }
-    cuGraphLaunch(exec: Handle, stream: Handle) {
-        let _ = stream;
-        graphs::launch(exec)
-    }
-    cuGraphCreate(graph: *mut Handle, flags: c_uint) {
-        let _ = flags;
-        answer(graph, graphs::create())
-    }
-    cuGraphAddKernelNode_v2(
-        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const NodeParameters,
-    ) {
+    cuGraphInstantiateWithFlags(exec, graph, flags) { answered(exec, graphs::instantiate(graph)) }
+    cuGraphLaunch(exec, stream) { graphs::launch(exec) }
+    cuGraphCreate(graph: *mut Handle, flags: c_uint) { answer(graph, graphs::create()) }
+    cuGraphAddKernelNode_v2(node, graph, after, count, parameters) {
         // In the order in which they are added, one node runs after the other.
-        let _ = (after, count);
         match parameters.as_ref() {
             Some(own) => answered(node, graphs::add(graph, own)),
             None => INVALID_VALUE,
         }
     }
-    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) {
+    cuGraphGetNodes(graph, nodes, count) {
         let own = match graphs::nodes(graph) {
             Ok(own) => own,
             Err(error) => return error,
@@ -125,40 +77,27 @@ exported! {
         }
         answer(count, own.len())
     }
-    cuGraphNodeGetType(node: Handle, kind: *mut c_int) { answered(kind, graphs::kind(node)) }
-    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut NodeParameters) {
-        answered(parameters, graphs::parameters(node))
-    }
-    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const NodeParameters) {
+    cuGraphNodeGetType(node, kind) { answered(kind, graphs::kind(node)) }
+    cuGraphKernelNodeGetParams_v2(node, parameters) { answered(parameters, graphs::parameters(node)) }
+    cuGraphKernelNodeSetParams_v2(node, parameters) {
         match parameters.as_ref() {
             Some(own) => done(graphs::set_parameters(None, node, own)),
             None => INVALID_VALUE,
         }
     }
-    cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, parameters: *const NodeParameters) {
+    cuGraphExecKernelNodeSetParams_v2(exec, node, parameters) {
         match parameters.as_ref() {
             Some(own) => done(graphs::set_parameters(Some(exec), node, own)),
             None => INVALID_VALUE,
         }
     }
-    cuGraphExecUpdate_v2(exec: Handle, graph: Handle, outcome: *mut c_void) {
-        let _ = outcome;
-        done(graphs::update(exec, graph))
-    }
-    cuGraphClone(clone: *mut Handle, graph: Handle) { answered(clone, graphs::clone(graph)) }
-    cuGraphNodeFindInClone(node: *mut Handle, original: Handle, clone: Handle) {
-        answered(node, graphs::in_clone(original, clone))
-    }
-    cuGraphExecDestroy(exec: Handle) { graphs::destroy(exec) }
-    cuGraphDestroy(graph: Handle) { graphs::destroy(graph) }
-    cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {
-        let _ = mode;
-        SUCCESS
-    }
-    cuEventCreate(event: *mut Handle, flags: c_uint) {
-        let _ = flags;
-        answer(event, Box::into_raw(Box::new(-1f64)).cast())
-    }
+    cuGraphExecUpdate_v2(exec, graph, outcome) { done(graphs::update(exec, graph)) }
+    cuGraphClone(clone, graph) { answered(clone, graphs::clone(graph)) }
+    cuGraphNodeFindInClone(node, original, clone) { answered(node, graphs::in_clone(original, clone)) }
+    cuGraphExecDestroy(exec) { graphs::destroy(exec) }
+    cuGraphDestroy(graph) { graphs::destroy(graph) }
+    cuThreadExchangeStreamCaptureMode(mode) { SUCCESS }
+    cuEventCreate(event, flags) { answer(event, Box::into_raw(Box::new(-1f64)).cast()) }
     cuEventDestroy_v2(event: Handle) {
         // Others may still ask for it: events are small.
         match event.is_null() {
@@ -166,20 +105,13 @@ exported! {
             false => SUCCESS,
         }
     }
-    cuEventRecord(event: Handle, stream: Handle) {
-        let _ = stream;
+    cuEventRecord(event, stream) {
         let now = state().now_ns();
         answer(event.cast::<f64>(), now)
     }
-    cuEventQuery(event: Handle) {
-        let _ = event;
-        state().result()
-    }
-    cuEventSynchronize(event: Handle) {
-        let _ = event;
-        state().result()
-    }
-    cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
+    cuEventQuery(event) { state().result() }
+    cuEventSynchronize(event: Handle) { state().result() }
+    cuEventElapsedTime(milliseconds, start, end) {
         if start.is_null() || end.is_null() {
             return INVALID_HANDLE;
         }
@@ -193,24 +125,16 @@ exported! {
         cuEventElapsedTime(milliseconds, start, end)
     }
 
-    cuLaunchKernel(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
+    cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra) {
         launched(stream, function, [gx, gy, gz], [bx, by, bz], shared, parameters, extra)
     }
-    cuLaunchKernelEx(
-        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
-    ) {
+    cuLaunchKernelEx(config, function, parameters, extra) {
         match config.as_ref() {
             Some(own) => launched(own.stream, function, own.grid, own.block, own.shared_bytes, parameters, extra),
             None => INVALID_VALUE,
         }
     }
-    cuLaunchCooperativeKernel(
-        function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
-        stream: Handle, parameters: *mut *mut c_void,
-    ) {
+    cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters) {
         launched(stream, function, [gx, gy, gz], [bx, by, bz], shared, parameters, ptr::null_mut())
     }
 }

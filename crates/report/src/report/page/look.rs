@@ -12,10 +12,10 @@ impl Looks {
     /// Of all lines of a report, in their order.
     pub(in crate::report) fn of(series: &[Series]) -> Looks {
         // What each strategy of the first load that uses it looks like stays as it is.
-        let mut taken: Vec<(&str, (usize, Mark), (usize, Mark))> = Vec::new();
-        let mut used: Vec<(usize, Mark)> = Vec::new();
+        let mut taken: Vec<(&str, Told, Told)> = Vec::new();
+        let mut used: Vec<Told> = Vec::new();
         for line in series {
-            let own = Look::of(line).told_by();
+            let own = Look::of(line).told;
             if !used.contains(&own) {
                 used.push(own);
                 taken.push((line.load(), own, own));
@@ -23,21 +23,17 @@ impl Looks {
         }
         let mut looks = Vec::new();
         for line in series {
-            let look = Look::of(line);
-            let (load, own) = (line.load(), look.told_by());
-            let known = taken
+            let (look, load) = (Look::of(line), line.load());
+            let mut known = taken
                 .iter()
-                .find(|(other, base, _)| *other == load && *base == own);
-            let (colour, mark) = match known {
-                Some((.., shown)) => *shown,
-                None => {
-                    let shown = Look::another(own, &used);
-                    used.push(shown);
-                    taken.push((load, own, shown));
-                    shown
-                }
-            };
-            looks.push((line.label.clone(), Look { colour, mark, ..look }));
+                .filter(|(other, own, _)| (*other, *own) == (load, look.told));
+            let told = known
+                .next()
+                .map(|(.., shown)| *shown)
+                .unwrap_or_else(|| another(look.told, &used));
+            used.push(told);
+            taken.push((load, look.told, told));
+            looks.push((line.label.clone(), Look { told, ..look }));
         }
         Looks(looks)
     }
@@ -50,26 +46,44 @@ impl Looks {
 }
 
 /// Every mark, in the order in which lines without a strategy get them.
-const MARKS: [Mark; 8] = [
-    Mark::Circle,
-    Mark::Square,
-    Mark::Diamond,
-    Mark::Triangle,
-    Mark::TriangleDown,
-    Mark::Pentagon,
-    Mark::Plus,
-    Mark::Cross,
-];
+const MARKS: [Mark; 8] = {
+    use Mark::*;
+    [
+        Circle,
+        Square,
+        Diamond,
+        Triangle,
+        TriangleDown,
+        Pentagon,
+        Plus,
+        Cross,
+    ]
+};
 
 /// Colours beside grey, which is 0 and stands for loads without prefetch.
 const COLOURS: usize = 8;
 
+/// The distinction between lines of several loads: colour and mark.
+type Told = (usize, Option<Mark>);
+
+/// Another colour and another mark, that no line has yet as long as there are some left.
+fn another((colour, mark): Told, used: &[Told]) -> Told {
+    let pairs = (1..=COLOURS).flat_map(|colour| MARKS.map(|mark| (colour, Some(mark))));
+    let others = pairs.filter(|pair| pair.0 != colour && pair.1 != mark);
+    let is_worse = |pair: &Told| {
+        let has_colour = used.iter().any(|other| other.0 == pair.0);
+        let has_mark = used.iter().any(|other| other.1 == pair.1);
+        (used.contains(pair), has_colour, has_mark)
+    };
+    others.min_by_key(is_worse).unwrap_or((colour, mark))
+}
+
 /// The look of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::report) struct Look {
-    colour: usize,
-    mark: Mark,
-    dashes: &'static str,
+    told: Told,
+    /// None where its points are not joined.
+    dashes: Option<&'static str>,
     /// Marks of grouped plans are hollow.
     hollow: bool,
 }
@@ -98,54 +112,53 @@ impl Look {
             _ => "",
         };
         Look {
-            colour,
-            mark,
-            dashes,
+            told: (colour, Some(mark)),
+            dashes: Some(dashes),
             hollow: series.grouped,
         }
     }
 
-    /// The distinction between lines of several loads.
-    fn told_by(self) -> (usize, Mark) {
-        (self.colour, self.mark)
-    }
-
-    /// Another colour and another mark, that no line has yet as long as there are some left.
-    fn another((colour, mark): (usize, Mark), used: &[(usize, Mark)]) -> (usize, Mark) {
-        let pairs = || (1..=COLOURS).flat_map(|colour| MARKS.map(|mark| (colour, mark)));
-        let differs = |pair: &(usize, Mark)| pair.0 != colour && pair.1 != mark;
-        let new_colour = |pair: &(usize, Mark)| used.iter().all(|other| other.0 != pair.0);
-        let new_mark = |pair: &(usize, Mark)| used.iter().all(|other| other.1 != pair.1);
-        let of = |fits: &dyn Fn(&(usize, Mark)) -> bool| pairs().find(|pair| differs(pair) && fits(pair));
-        of(&|pair| new_colour(pair) && new_mark(pair))
-            .or_else(|| of(&|pair| new_colour(pair) && !used.contains(pair)))
-            .or_else(|| of(&|pair| new_mark(pair)))
-            .or_else(|| of(&|pair| !used.contains(pair)))
-            .unwrap_or((colour, mark))
-    }
-
     /// The look of line number `position` of a figure whose lines have an order instead of strategies.
     pub(in crate::report) fn in_order(position: usize) -> Look {
+        let mark = MARKS[position % MARKS.len()];
+        let dashes = if position < MARKS.len() { "" } else { "5 3" };
+        Look::new(1 + position % COLOURS, Some(mark), Some(dashes))
+    }
+
+    pub(in crate::report) const fn new(
+        colour: usize,
+        mark: Option<Mark>,
+        dashes: Option<&'static str>,
+    ) -> Look {
         Look {
-            colour: 1 + position % COLOURS,
-            mark: MARKS[position % MARKS.len()],
-            dashes: if position < MARKS.len() { "" } else { "5 3" },
+            told: (colour, mark),
+            dashes,
             hollow: false,
         }
     }
 
+    /// The plain kernel, and that one with other work-groups; what bounds every kernel.
+    pub(in crate::report) const PLAIN: Look = Look::new(COLOURS + 1, None, Some("6 4"));
+    pub(in crate::report) const ELSEWHERE: Look = Look::new(COLOURS + 2, None, Some("2 3"));
+    pub(in crate::report) const ROOF: Look = Look::new(COLOURS + 1, None, Some(""));
+    pub(in crate::report) const CEILING: Look = Look::new(COLOURS + 1, None, Some("12 3"));
+
     /// The CSS class that sets the colour, for light and for dark.
-    pub(in crate::report) fn colour_class(self) -> String {
-        format!("s{}", self.colour)
+    pub(in crate::report) fn class(self) -> String {
+        format!("s{}", self.told.0)
     }
 
-    /// The dashes of the line, as an attribute with a space before it; empty for a solid line.
-    pub(in crate::report) fn dashes(self) -> String {
-        if self.dashes.is_empty() {
-            String::new()
-        } else {
-            format!(" stroke-dasharray=\"{}\"", self.dashes)
-        }
+    /// The line along a path; empty where points are not joined.
+    pub(in crate::report) fn stroke(self, path: &str) -> String {
+        let dashes = |dashes| format!(" stroke-dasharray=\"{dashes}\"");
+        self.dashes.map_or(String::new(), |own| {
+            let dashes = if own.is_empty() {
+                String::new()
+            } else {
+                dashes(own)
+            };
+            format!("<path class=\"line\"{dashes} d=\"{path}\"/>")
+        })
     }
 
     /// The mark, centred on a point.
@@ -159,7 +172,10 @@ impl Look {
             format!("<polygon class=\"{class}\" points=\"{}\"/>", corners.join(" "))
         };
         let strokes = |d: &str| format!("<path class=\"strokes\" d=\"M{x:.1} {y:.1} {d}\"/>");
-        match self.mark {
+        let Some(mark) = self.told.1 else {
+            return String::new();
+        };
+        match mark {
             Mark::Circle => format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>"),
             Mark::Square => polygon(&[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)]),
             Mark::Diamond => polygon(&[(0.0, -5.5), (5.5, 0.0), (0.0, 5.5), (-5.5, 0.0)]),
@@ -217,13 +233,13 @@ mod tests {
             .flat_map(|load| strategies.map(|strategy| line(&format!("{load}: {strategy}"), strategy)))
             .collect();
         let looks = Looks::of(&series);
-        let told: Vec<(usize, Mark)> = series.iter().map(|line| looks.look(line).told_by()).collect();
+        let told: Vec<Told> = series.iter().map(|line| looks.look(line).told).collect();
         for (number, own) in told.iter().enumerate() {
             assert!(!told[..number].contains(own), "{}", series[number].label);
         }
         for (number, strategy) in strategies.iter().enumerate() {
             // The first load's stays what it is in every report.
-            assert_eq!(told[number], Look::of(&line("x", strategy)).told_by());
+            assert_eq!(told[number], Look::of(&line("x", strategy)).told);
             let (first, second) = (told[number], told[number + strategies.len()]);
             assert!(first.0 != second.0 && first.1 != second.1, "{strategy}");
         }

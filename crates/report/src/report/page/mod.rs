@@ -18,7 +18,7 @@ mod timeline;
 use std::fmt::{Display, Write};
 
 use escape::{Escaped, Prose};
-use figure::{FigureFormat, coincident, speedup_by_distance};
+use figure::{coincident, speedup_by_distance};
 use look::Looks;
 pub use program::program;
 
@@ -37,15 +37,10 @@ const DIGEST: &str = "sha256-fm1qx1bPN2dBXVjlG3/WguYovA6PVS6ShRo3GEvWalM=";
 #[doc(hidden)]
 pub fn drawing(report: &Report, title: &str) -> Option<String> {
     let all = series::of(report);
-    let format = FigureFormat {
-        width: 860.0,
-        plot_height: 380.0,
-        names: 275.0,
-        id: "drawing",
-        class: "drawing",
-    };
     let lines: Vec<&Series> = all.iter().collect();
-    let drawn = speedup_by_distance(&lines, &Looks::of(&all), &report.best.plan, None, title, &format);
+    let (looks, best) = (Looks::of(&all), &report.best.plan);
+    let chart = speedup_by_distance(&lines, &looks, |line| line.label.clone(), best, None, title)?;
+    let drawn = chart.draw(&chart::DRAWING);
     let (start, rest) = drawn.split_once('>')?;
     Some(format!(
         "{start} font-family=\"system-ui, sans-serif\">\n<style>\n{STYLE}</style>\n{rest}\n"
@@ -252,34 +247,14 @@ fn figures(page: &mut String, report: &Report) {
         "Speedup of {} on {} by distance, a line a strategy",
         report.kernel, report.device
     );
-    let wide = FigureFormat {
-        width: 900.0,
-        plot_height: 340.0,
-        names: room_for_names(&best),
-        id: "wide",
-        class: "wide",
-    };
-    let narrow = FigureFormat {
-        width: 340.0,
-        plot_height: 260.0,
-        names: 0.0,
-        id: "narrow",
-        class: "narrow",
-    };
+    let label = |line: &Series| line.label.clone();
     let elsewhere = report.plain_best_geometry.as_ref();
-    page.push_str("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n");
-    for format in [wide, narrow] {
-        page.push_str(&speedup_by_distance(
-            &best,
-            &looks,
-            &report.best.plan,
-            elsewhere,
-            &title,
-            &format,
-        ));
-        page.push('\n');
-    }
-    legend(page, &best, &looks, |line| line.label.clone());
+    let chart = speedup_by_distance(&best, &looks, label, &report.best.plan, elsewhere, &title);
+    let drawn = chart.map_or(String::new(), |chart| chart.on_any_page());
+    put(
+        page,
+        format_args!("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n{drawn}"),
+    );
     let hidden = all.len() - best.len();
     let layouts = if hidden > 0 {
         " Of the layouts in shared memory the fastest is shown; the others are below."
@@ -292,7 +267,7 @@ fn figures(page: &mut String, report: &Report) {
             "<figcaption>Higher is faster; the dashed line is the plain kernel. Where the loop is only unrolled, the \
              distance is the number of iterations in a group. Plans that unroll and prefetch show the best group at \
              each distance.{layouts} {}</figcaption>\n</figure>\n",
-            Escaped(coincidence(&best, |line| line.label.clone()))
+            Escaped(coincidence(&best, label))
         ),
     );
     layouts_of(page, report, &all, &looks);
@@ -317,42 +292,6 @@ fn coincidence(lines: &[&Series], name: impl Fn(&Series) -> String) -> String {
     }
 }
 
-/// Room for the longest name with its speedup, set bold, its mark, and the line that leads there.
-fn room_for_names(lines: &[&Series]) -> f64 {
-    const LEAD: f64 = 40.0;
-    const BOLD_CHARACTER: f64 = 7.7;
-    const SPEEDUP: usize = 7; // " 10.52×"
-    let longest = lines
-        .iter()
-        .map(|line| line.label.chars().count())
-        .max()
-        .unwrap_or(0);
-    LEAD + BOLD_CHARACTER * (longest + SPEEDUP) as f64
-}
-
-/// The names of the lines as a list, for figures that have no room for them.
-fn legend(page: &mut String, lines: &[&Series], looks: &Looks, name: impl Fn(&Series) -> String) {
-    let mut fastest_first = lines.to_vec();
-    fastest_first.sort_by(|one, other| other.best().speedup.total_cmp(&one.best().speedup));
-    page.push_str("<ul class=\"legend\">\n");
-    for line in fastest_first {
-        let look = looks.look(line);
-        put(
-            page,
-            format_args!(
-                "<li><svg viewBox=\"0 0 40 14\" class=\"{}\" aria-hidden=\"true\"><line class=\"line\"{} x1=\"0\" \
-                 x2=\"40\" y1=\"7\" y2=\"7\"/>{}</svg>{}<span class=\"value\">{}</span></li>\n",
-                look.colour_class(),
-                look.dashes(),
-                look.mark(20.0, 7.0),
-                Escaped(name(line)),
-                number::speedup(line.best().speedup),
-            ),
-        );
-    }
-    page.push_str("</ul>\n");
-}
-
 /// A small figure for each strategy that was tried with several layouts in shared memory.
 fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks) {
     let mut families: Vec<(String, Vec<&Series>)> = Vec::new();
@@ -368,42 +307,20 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks)
         return;
     }
     page.push_str("<h2>Layouts in shared memory</h2>\n<div class=\"layouts\">\n");
-    for (number, (_, lines)) in families.iter().enumerate() {
-        // Ids must differ; a report has few families, and more than these would be too many pictures.
-        let ids = [
-            "layout-a", "layout-b", "layout-c", "layout-d", "layout-e", "layout-f",
-        ];
-        let Some(&id) = ids.get(number) else { break };
-        let format = FigureFormat {
-            width: 340.0,
-            plot_height: 200.0,
-            names: 0.0,
-            id,
-            class: "small",
-        };
+    for (_, lines) in &families {
         let name = lines[0]
             .label
             .rsplit_once('/')
             .map_or(lines[0].label.as_str(), |(name, _)| name);
         let title = format!("Speedup of {name} by distance, a line a layout");
-        put(
-            page,
-            format_args!("<figure class=\"panel\"><h3>{}</h3>\n", Escaped(name)),
-        );
-        page.push_str(&speedup_by_distance(
-            lines,
-            looks,
-            &report.best.plan,
-            None,
-            &title,
-            &format,
-        ));
         let layout = |line: &Series| line.layout().map_or(String::new(), |layout| layout.to_string());
-        legend(page, lines, looks, layout);
+        let chart = speedup_by_distance(lines, looks, layout, &report.best.plan, None, &title);
+        let drawn = chart.map_or(String::new(), |chart| chart.draw(&chart::SMALL) + &chart.legend());
         put(
             page,
             format_args!(
-                "<figcaption>{}</figcaption></figure>\n",
+                "<figure class=\"panel\"><h3>{}</h3>\n{drawn}<figcaption>{}</figcaption></figure>\n",
+                Escaped(name),
                 Escaped(coincidence(lines, layout))
             ),
         );
@@ -421,23 +338,16 @@ fn gain(page: &mut String, report: &Report) {
         put(page, format_args!("<li>{}</li>\n", Prose(&sentence)));
     }
     page.push_str("</ul>\n");
-    let ceilings = report.roofline.as_ref().map_or(String::new(), roofline::ceilings);
-    let figures = report.roofline.as_ref().map(|found| {
-        let wide = roofline::figure(found, &report.best.plan, &roofline::WIDE);
-        format!(
-            "{wide}\n{}",
-            roofline::figure(found, &report.best.plan, &roofline::NARROW)
-        )
-    });
-    if let Some(figures) = figures.filter(|figures| figures.contains("<svg")) {
+    let chart = report.roofline.as_ref();
+    if let Some(chart) = chart.and_then(|found| roofline::figure(found, &report.best.plan)) {
         put(
             page,
             format_args!(
-                "<figure class=\"panel roofline\">\n{figures}\n<figcaption>The roofline: to the left a kernel is limited by \
-                 device memory, to the right by the units that compute. An operation is an instruction, counted for every \
-                 work-item that it acts on; those of the plain kernel stand for all plans, so higher is faster. The square \
-                 is the plain kernel, the circled diamond the plan, the dots are the other plans; both axes are \
-                 logarithmic. {ceilings}</figcaption>\n</figure>\n"
+                "<figure class=\"panel roofline\">\n{}<figcaption>The roofline: to the left a kernel is limited by device \
+                 memory, to the right by the units that compute. An operation is an instruction, counted for every work-item \
+                 that it acts on; those of the plain kernel stand for all plans, so higher is faster. Both axes are \
+                 logarithmic.</figcaption>\n</figure>\n",
+                chart.on_any_page()
             ),
         );
     }

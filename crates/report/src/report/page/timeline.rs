@@ -5,11 +5,11 @@
 
 use std::fmt::Write;
 
+use super::chart::round_step;
 use super::escape::Escaped;
-use super::put;
 use crate::evidence::{Doing, Strip, Timeline};
 use crate::report::detail::Detail;
-use crate::report::number;
+use crate::report::number::{duration, percent};
 
 /// Units of a drawing's width: as fine as the closest look on a wide screen.
 const UNITS: f64 = 16_000.0;
@@ -31,10 +31,9 @@ const MINOR: u32 = 5;
 const LISTED: usize = 12;
 
 fn called(plan: &str) -> &'static str {
-    if plan == "none" {
-        "plain kernel"
-    } else {
-        "with the plan"
+    match plan {
+        "none" => "plain kernel",
+        _ => "with the plan",
     }
 }
 
@@ -43,11 +42,8 @@ pub(super) fn section(page: &mut String, detail: &Detail) {
     let Some((_, first)) = detail.timelines.first() else {
         return;
     };
-    let length = detail
-        .timelines
-        .iter()
-        .map(|(_, timeline)| timeline.length_ns)
-        .fold(f64::INFINITY, f64::min);
+    let lengths = detail.timelines.iter().map(|(_, timeline)| timeline.length_ns);
+    let length = lengths.fold(f64::INFINITY, f64::min);
     if !(length.is_finite() && length > 0.0) {
         return;
     }
@@ -57,61 +53,42 @@ pub(super) fn section(page: &mut String, detail: &Detail) {
     );
     for zoom in ZOOMS {
         let checked = if zoom == ZOOMS[0] { " checked" } else { "" };
-        put(
-            page,
-            format_args!(
-                "<input type=\"radio\" name=\"zoom\" id=\"zoom-{zoom}\"{checked}><label for=\"zoom-{zoom}\">{zoom}×</label>"
-            ),
-        );
+        let input = format!("<input type=\"radio\" name=\"zoom\" id=\"zoom-{zoom}\"{checked}>");
+        let _ = write!(page, "{input}<label for=\"zoom-{zoom}\">{zoom}×</label>");
     }
     page.push_str(
         "</div>\n<div class=\"strips\" tabindex=\"0\" role=\"group\" aria-label=\"Strips of time\">\n<div \
          class=\"scaled\">\n",
     );
+    let mut lives = Vec::new();
     for (plan, timeline) in &detail.timelines {
-        drawing(page, called(plan), timeline, length);
+        let name = called(plan);
+        drawing(page, name, timeline, length);
+        let (from, life) = (duration(timeline.from_ns), duration(timeline.life_ns));
+        lives.push(format!(
+            "{name}, from {from} after the launch began, of a work-group that lives for {life}"
+        ));
     }
     axis(page, length);
     page.push_str("</div>\n</div>\n<ul class=\"doing\">\n");
     for doing in Doing::ALL {
-        let height = height(doing);
-        put(
-            page,
-            format_args!(
-                "<li><svg viewBox=\"0 0 40 24\" aria-hidden=\"true\"><path class=\"{}\" d=\"M0 {}h40v{height}h-40z\"/></svg>{}\
-                 </li>\n",
-                class(doing),
-                STRIP - height,
-                doing.name()
-            ),
+        let bar = bar(0.0, 40.0, 0.0, doing);
+        let (class, name) = (class(doing), doing.name());
+        let drawn = format!(
+            "<svg viewBox=\"0 0 40 24\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{bar}\"/></svg>"
         );
+        let _ = writeln!(page, "<li>{drawn}{name}</li>");
     }
-    let many = first.strips.len();
-    let which = match many {
+    let which = match first.strips.len() {
         1 => "One sub-group of a core, ".to_owned(),
         many => format!("{many} sub-groups of a core, a strip each, "),
     };
-    let lives: Vec<String> = detail
-        .timelines
-        .iter()
-        .map(|(plan, timeline)| {
-            format!(
-                "{}, from {} after the launch began, of a work-group that lives for {}",
-                called(plan),
-                number::duration(timeline.from_ns),
-                number::duration(timeline.life_ns)
-            )
-        })
-        .collect();
-    put(
+    let _ = writeln!(
         page,
-        format_args!(
-            "</ul>\n<p class=\"caption\">{which}on the simulator, in the middle of a work-group’s life, where the loop runs as \
-             it does for most of the time. {} of each are drawn to the same scale ({}). A tick is where a loop begins \
-             again.</p>\n",
-            number::duration(length),
-            lives.join("; "),
-        ),
+        "</ul>\n<p class=\"caption\">{which}on the simulator, in the middle of a work-group’s life, where the loop runs as it \
+         does for most of the time. {} of each are drawn to the same scale ({}). A tick is where a loop begins again.</p>",
+        duration(length),
+        lives.join("; "),
     );
     table(page, detail);
     page.push_str("</div>\n</section>\n");
@@ -125,167 +102,110 @@ fn class(doing: Doing) -> &'static str {
     }
 }
 
-/// A sub-group's activities differ in height, not in colour alone.
-fn height(doing: Doing) -> f64 {
-    match doing {
+/// A bar of what a sub-group does: activities differ in height, not in colour alone.
+fn bar(from: f64, width: f64, top: f64, doing: Doing) -> String {
+    let height = match doing {
         Doing::Computes => STRIP,
         Doing::WaitsForMemory => 12.0,
         Doing::WaitsOtherwise => 5.0,
-    }
+    };
+    format!("M{from} {}h{width}v{height}h-{width}z", top + STRIP - height)
 }
 
 fn drawing(page: &mut String, name: &str, timeline: &Timeline, length: f64) {
-    let said = format!(
-        "{name}: computes {} of the time, waits for loads {}",
-        number::percent(timeline.share(Doing::Computes)),
-        number::percent(timeline.share(Doing::WaitsForMemory)),
-    );
-    put(
+    let [computes, waits] =
+        [Doing::Computes, Doing::WaitsForMemory].map(|doing| percent(timeline.share(doing)));
+    let said = Escaped(format!(
+        "{name}: computes {computes} of the time, waits for loads {waits}"
+    ));
+    let height = PITCH * timeline.strips.len() as f64;
+    let _ = write!(
         page,
-        format_args!(
-            "<p class=\"strip-name\">{}</p>\n<svg class=\"timeline\" viewBox=\"0 0 {UNITS} {height}\" style=\"height:{height}px\" \
-             preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
-            Escaped(&said),
-            Escaped(&said),
-            height = PITCH * timeline.strips.len() as f64,
-        ),
+        "<p class=\"strip-name\">{said}</p>\n<svg class=\"timeline\" viewBox=\"0 0 {UNITS} {height}\" \
+         style=\"height:{height}px\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{said}\">",
     );
-    for (row, strip) in timeline.strips.iter().enumerate() {
+    let at = |ns: f64| (ns / length * UNITS).clamp(0.0, UNITS).round();
+    for (
+        row,
+        Strip {
+            moments, iterations, ..
+        },
+    ) in timeline.strips.iter().enumerate()
+    {
         let top = PITCH * row as f64;
+        let path = |class: &str, parts: Vec<String>| match parts.is_empty() {
+            true => String::new(),
+            false => format!("<path class=\"{class}\" d=\"{}\"/>", parts.concat()),
+        };
         page.push_str("<g>");
         for doing in Doing::ALL {
-            path(page, doing, strip, top, length);
+            let moments = moments.iter().filter(|moment| moment.doing == doing);
+            let bars = moments.map(|moment| {
+                let (from, to) = (at(moment.from_ns), at(moment.to_ns));
+                bar(from, (to - from).max(1.0), top, doing)
+            });
+            page.push_str(&path(class(doing), bars.collect()));
         }
-        let mut ticks = String::new();
-        for &start in &strip.iterations {
-            let _ = write!(ticks, "M{:.0} {}v6", at(start, length), top + STRIP + 2.0);
-        }
-        if !ticks.is_empty() {
-            put(page, format_args!("<path class=\"tick-marks\" d=\"{ticks}\"/>"));
-        }
+        let ticks = iterations
+            .iter()
+            .map(|start| format!("M{} {}v6", at(*start), top + STRIP + 2.0));
+        page.push_str(&path("tick-marks", ticks.collect()));
         page.push_str("</g>");
     }
     page.push_str("</svg>\n");
 }
 
-fn at(ns: f64, length: f64) -> f64 {
-    (ns / length * UNITS).clamp(0.0, UNITS)
-}
-
-/// All moments of a strip in which the sub-group does one thing.
-fn path(page: &mut String, doing: Doing, strip: &Strip, top: f64, length: f64) {
-    let height = height(doing);
-    let mut path = String::new();
-    for moment in strip.moments.iter().filter(|moment| moment.doing == doing) {
-        let (from, to) = (
-            at(moment.from_ns, length).round(),
-            at(moment.to_ns, length).round(),
-        );
-        let width = (to - from).max(1.0);
-        let _ = write!(
-            path,
-            "M{from} {}h{width}v{height}h-{width}z",
-            top + STRIP - height
-        );
-    }
-    if !path.is_empty() {
-        put(
-            page,
-            format_args!("<path class=\"{}\" d=\"{path}\"/>", class(doing)),
-        );
-    }
-}
-
 /// Times below the strips, as text that is not stretched with them. Those of a closer look are hidden until it is taken.
 fn axis(page: &mut String, length: f64) {
     page.push_str("<p class=\"time-axis\" aria-hidden=\"true\">");
-    let step = step(length) / f64::from(MINOR);
+    let step = round_step(length, STEPS) / f64::from(MINOR);
     for number in 0..=(length / step) as u32 {
         let time = f64::from(number) * step;
         let share = 100.0 * time / length;
-        let mut classes = Vec::new();
-        if number % MINOR != 0 {
-            classes.push("minor");
-        }
+        let minor = if number % MINOR == 0 { "" } else { "minor " };
         // What would reach beyond the end stands to the left of its mark.
-        if share > 80.0 {
-            classes.push("before");
-        }
-        let shown = match number {
-            0 => "0".to_owned(),
-            _ => number::duration(time),
+        let before = if share > 80.0 { "before" } else { "" };
+        let shown = if number == 0 {
+            "0".to_owned()
+        } else {
+            duration(time)
         };
-        put(
+        let _ = write!(
             page,
-            format_args!(
-                "<span class=\"{}\" style=\"left:{share:.2}%\">{shown}</span>",
-                classes.join(" ")
-            ),
+            "<span class=\"{minor}{before}\" style=\"left:{share:.2}%\">{shown}</span>"
         );
     }
     page.push_str("</p>\n");
 }
 
-/// A round step that divides a length into a few parts.
-fn step(length: f64) -> f64 {
-    let rough = length / STEPS;
-    let power = 10f64.powf(rough.log10().floor());
-    let round = [1.0, 2.0, 5.0].into_iter().find(|round| round * power >= rough);
-    round.unwrap_or(10.0) * power
-}
-
 fn table(page: &mut String, detail: &Detail) {
-    page.push_str(
+    let number = "class=\"number\"";
+    let _ = write!(
+        page,
         "<details><summary>The same as a table</summary>\n<div class=\"scroll\"><table id=\"iterations\">\n<thead><tr>\
-         <th scope=\"col\">kernel</th><th class=\"number\" scope=\"col\">sub-group</th><th class=\"number\" scope=\"col\">\
-         iteration</th><th class=\"number\" scope=\"col\">takes</th>",
+         <th scope=\"col\">kernel</th>"
     );
-    for doing in Doing::ALL {
-        put(
-            page,
-            format_args!("<th class=\"number\" scope=\"col\">{}</th>", doing.name()),
-        );
+    let columns = ["sub-group", "iteration", "takes"];
+    for name in columns.into_iter().chain(Doing::ALL.map(Doing::name)) {
+        let _ = write!(page, "<th {number} scope=\"col\">{name}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for (plan, timeline) in &detail.timelines {
-        for (number, strip) in timeline.strips.iter().enumerate() {
+        for (position, strip) in timeline.strips.iter().enumerate() {
             let whole = ("all".to_owned(), 0.0, timeline.length_ns);
             // Only those that lie in the window from start to end.
             let iterations = strip.iterations.windows(2).take(LISTED).enumerate();
             let iterations = iterations.map(|(number, ends)| ((number + 1).to_string(), ends[0], ends[1]));
             for (iteration, from, to) in std::iter::once(whole).chain(iterations) {
-                put(
-                    page,
-                    format_args!(
-                        "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{iteration}</td><td \
-                         class=\"number\">{}</td>",
-                        called(plan),
-                        number + 1,
-                        number::duration(to - from)
-                    ),
-                );
-                for doing in Doing::ALL {
-                    let share = strip.share(doing, from, to);
-                    put(
-                        page,
-                        format_args!("<td class=\"number\">{}</td>", number::percent(share)),
-                    );
+                let _ = write!(page, "<tr><td>{}</td>", called(plan));
+                let cells = [(position + 1).to_string(), iteration, duration(to - from)];
+                let shares = Doing::ALL.map(|doing| percent(strip.share(doing, from, to)));
+                for cell in cells.into_iter().chain(shares) {
+                    let _ = write!(page, "<td {number}>{cell}</td>");
                 }
                 page.push_str("</tr>\n");
             }
         }
     }
     page.push_str("</tbody>\n</table></div></details>\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_of_the_axis_are_round_and_few() {
-        for (length, expected) in [(1000.0, 200.0), (5100.0, 2000.0), (37.0, 10.0), (260.0, 100.0)] {
-            assert_eq!(step(length), expected, "{length}");
-        }
-    }
 }

@@ -1,13 +1,12 @@
 //! A sweep as one self-contained page: the answers, the figure, and a table that is shaded like a heat map.
 
-use super::figure::{SweepFigureFormat, figure};
+use super::figure::figure;
 use super::lines::{Block, Layout};
 use super::words::{answers, refusals, shown};
 use super::{PointOutcome, Shows, Sweep};
 use crate::names;
 use crate::report::number;
 use crate::report::page::escape::{Escaped, Prose};
-use crate::report::page::look::Look;
 use crate::report::page::{close, open, put};
 
 /// The page, a whole HTML document.
@@ -67,55 +66,14 @@ fn section(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>)
         false => format!("{what} by {along}, {}", block.title),
     };
     put(page, format_args!("<section>\n<h2>{}</h2>\n", Escaped(title)));
-    let (wide, narrow) = (
-        SweepFigureFormat {
-            width: 900.0,
-            height: 320.0,
-            names: true,
-            class: "wide",
-        },
-        SweepFigureFormat {
-            width: 340.0,
-            height: 240.0,
-            names: false,
-            class: "narrow",
-        },
-    );
-    if let (Some(wide), Some(narrow)) = (
-        figure(sweep, layout, block, &wide),
-        figure(sweep, layout, block, &narrow),
-    ) {
-        put(page, format_args!("<figure class=\"panel\">\n{wide}\n{narrow}\n"));
-        legend(page, sweep, layout, block);
-        page.push_str("</figure>\n");
+    if let Some(chart) = figure(sweep, layout, block) {
+        put(
+            page,
+            format_args!("<figure class=\"panel\">\n{}</figure>\n", chart.on_any_page()),
+        );
     }
     table(page, sweep, layout, block);
     page.push_str("</section>\n");
-}
-
-/// The lines' values as a list, for the narrow figure, which has no room for them.
-fn legend(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
-    let Some(between) = layout.between else { return };
-    page.push_str("<ul class=\"legend\">\n");
-    for (position, line) in block.lines.iter().enumerate() {
-        let look = Look::in_order(position);
-        put(
-            page,
-            format_args!(
-                "<li><svg viewBox=\"0 0 40 14\" class=\"{}\" aria-hidden=\"true\"><line class=\"line\"{} x1=\"0\" x2=\"40\" \
-                 y1=\"7\" y2=\"7\"/>{}</svg>{}</li>\n",
-                look.colour_class(),
-                look.dashes(),
-                look.mark(20.0, 7.0),
-                Escaped(format!(
-                    "{} = {}",
-                    sweep.axes[between].name,
-                    line.value.unwrap_or_default()
-                )),
-            ),
-        );
-    }
-    page.push_str("</ul>\n");
 }
 
 /// A row a line, a column a value, the better the darker.

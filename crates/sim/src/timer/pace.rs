@@ -73,7 +73,7 @@ const SAID: f64 = 1.25;
 
 /// The part of a sample's work-groups that is simulated first where the fastest run is this much faster than the kernel
 /// without a plan. Of 396 plans of three large launches, 352 would be given up, and none of these is more than 1.021 times as
-/// fast as in the small sample, where the end has less weight than in the launch. (`gallery/tests/pace.rs`)
+/// fast as in the small sample, where the end has less weight than in the launch.
 pub(super) const FEW: f64 = 0.25;
 const FAR_AHEAD: f64 = 2.0;
 

@@ -53,7 +53,7 @@ use crate::tune::{ArgumentSpec, Compare, Workload};
 
 pub use case::{Case, texts};
 pub use gpu::h200;
-pub use plans::{random_plan, random_plan_of_any};
+pub use plans::{Derived, derived_are_right, random_plan, random_plan_of_any};
 pub use run::{bind, run};
 pub use shrink::shrink;
 pub use spilled::spilled;

@@ -2,15 +2,8 @@
 
 use headstart::device::model;
 use headstart::report::{Report, Trial, Verdict};
-use headstart::tune::{Progress, SearchSettings, SimulatedBench, Subject, search};
+use headstart::tune::{SearchSettings, SimulatedBench, Subject, search};
 use headstart_gallery::kernels;
-
-struct Unseen;
-
-impl Progress for Unseen {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
-}
 
 fn tuned(settings: &[&str]) -> Report {
     let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
@@ -25,9 +18,7 @@ fn tuned(settings: &[&str]) -> Report {
         plans: Some(&plans),
         ..SearchSettings::default()
     };
-    search(&subject, &bench, &asked, &Unseen)
-        .expect("a report")
-        .report
+    search(&subject, &bench, &asked, &()).expect("a report").report
 }
 
 #[test]

@@ -11,7 +11,7 @@ use headstart::ir::{Kernel, OpKind, Type, print};
 use headstart::prefetch;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
-use headstart::report::{LaunchSettings, Report, Trial, Verdict, page, table};
+use headstart::report::{LaunchSettings, Report, Verdict, page, table};
 use headstart::tune::{
     self, ArgumentSpec, Bench, Compare, Progress, SimulatedBench, Subject, Workload, perturb, plain,
 };
@@ -353,19 +353,11 @@ fn beside_the_plans(name: &str, settings: &[&str], plans: &[&str]) -> Report {
 fn beside(subject: &dyn Subject, plans: &[&str]) -> Report {
     let plans: Vec<Plan> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
     let bench = SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model"));
-    let report = tune::tune(subject, &bench, Some(&plans), &Quiet).expect("tuned");
+    let report = tune::tune(subject, &bench, Some(&plans), &()).expect("tuned");
     let report =
-        tune::beside_the_plan(subject, &bench, report, perturb::Settings::default(), &Quiet).expect("legal");
+        tune::beside_the_plan(subject, &bench, report, perturb::Settings::default(), &()).expect("legal");
     println!("{}", table::text(&report, Columns::UNLIMITED));
     report
-}
-
-/// Says nothing.
-struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
 }
 
 fn left_out(report: &Report, what: &str) -> bool {
@@ -560,8 +552,6 @@ fn the_examples_ask_for_what_the_page_asks() {
 struct Stopped;
 
 impl Progress for Stopped {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
     fn is_stopped(&self) -> bool {
         true
     }

@@ -10,11 +10,11 @@ use headstart::device::cuda::worker::Loaded;
 use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Outputs, Report, Trial, Verdict};
+use headstart::report::{Outcome, Outputs, Report, Verdict};
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{Against, Measured, Own, Wanted};
 use headstart::tune::measured::Measures;
-use headstart::tune::{Bound, Judged, MeasuredBench, Progress, SearchSettings, Workload, search};
+use headstart::tune::{Bound, Judged, MeasuredBench, SearchSettings, Workload, search};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_testing as testing;
@@ -150,14 +150,6 @@ impl Measures for MadeUp {
     }
 }
 
-/// No listener.
-struct Unseen;
-
-impl Progress for Unseen {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
-}
-
 const PLANS: [&str; 4] = [
     "unroll:4",
     "values=rolling-async:4/interleaved",
@@ -180,7 +172,7 @@ fn searched(gpu: Box<MadeUp>) -> Result<Report> {
         plans: Some(&plans),
         ..SearchSettings::default()
     };
-    search(&subject, &bench, &asked, &Unseen).map(|found| found.report)
+    search(&subject, &bench, &asked, &()).map(|found| found.report)
 }
 
 #[test]

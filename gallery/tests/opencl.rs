@@ -28,189 +28,80 @@ use headstart_testing::{self as testing, tools};
 const PARTS: usize = 400;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
-const SMALL: [(&str, &[&str]); 27] = [
-    ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
-    (
-        "gather-pointer",
-        &["group=32", "items=20", "table=4096", "work=1"],
-    ),
-    (
-        "gather-hint-l3",
-        &["group=32", "items=20", "table=4096", "work=1"],
-    ),
-    (
-        "gather-hint-l1",
-        &["group=32", "items=20", "table=4096", "work=1"],
-    ),
+const SMALL: [&str; 27] = [
+    "gather group=64 items=40 table=4096 work=2",
+    "gather-pointer group=32 items=20 table=4096 work=1",
+    "gather-hint-l3 group=32 items=20 table=4096 work=1",
+    "gather-hint-l1 group=32 items=20 table=4096 work=1",
     // Its roots may differ in the last bits, so that it takes none.
-    (
-        "gather-sample",
-        &["form=hint-l1", "group=32", "items=20", "table=4096", "work=0"],
-    ),
-    ("article", &["group=40", "elements=1000"]),
-    ("article-picked", &["groups=2", "group=32", "elements=1000"]),
-    ("latency", &["work=2", "steps=40"]),
-    (
-        "embedding-bag",
-        &[
-            "bags=5",
-            "bag=9",
-            "dim=16",
-            "rows=100",
-            "group=32",
-            "lengths=ragged",
-        ],
-    ),
-    (
-        "embedding-bag",
-        &["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "element=f16"],
-    ),
-    ("spmv", &["rows=64", "group=32", "matrix=power-law"]),
-    ("spmv-blocks", &["rows=64", "group=32", "matrix=power-law"]),
-    ("index-select", &["groups=2", "group=32", "items=20", "bits=10"]),
-    ("scatter", &["groups=2", "group=32", "items=20", "bits=12"]),
-    ("scatter-shared", &["groups=2", "group=32", "items=20", "bits=6"]),
-    ("hash-probe", &["groups=2", "group=32", "items=20", "bits=10"]),
-    ("binary-search", &["groups=2", "group=32", "items=4", "levels=8"]),
-    ("btree", &["groups=2", "group=32", "items=4", "levels=2"]),
-    ("bfs", &["scale=6", "degree=8", "steps=1", "group=32", "lanes=4"]),
-    ("pagerank", &["scale=6", "degree=8", "group=32", "lanes=4"]),
-    (
-        "cross-section",
-        &["groups=2", "group=32", "nuclides=30", "points=9", "grid=11"],
-    ),
-    ("option-pricing", &["groups=2", "group=32", "steps=9"]),
-    (
-        "attention",
-        &["sequences=3", "heads=2", "tokens=20", "pool=5", "group=32"],
-    ),
-    ("chase", &["groups=2", "group=32", "steps=9", "bits=8"]),
-    ("triad", &["quads=200", "items=3", "group=32"]),
-    ("nbody", &["bodies=40", "group=32"]),
-    (
-        "prefetch-examples",
-        &["groups=2", "group=32", "count=20", "work=1"],
-    ),
+    "gather-sample form=hint-l1 group=32 items=20 table=4096 work=0",
+    "article group=40 elements=1000",
+    "article-picked groups=2 group=32 elements=1000",
+    "latency work=2 steps=40",
+    "embedding-bag bags=5 bag=9 dim=16 rows=100 group=32 lengths=ragged",
+    "embedding-bag bags=5 bag=9 dim=16 rows=100 group=32 element=f16",
+    "spmv rows=64 group=32 matrix=power-law",
+    "spmv-blocks rows=64 group=32 matrix=power-law",
+    "index-select groups=2 group=32 items=20 bits=10",
+    "scatter groups=2 group=32 items=20 bits=12",
+    "scatter-shared groups=2 group=32 items=20 bits=6",
+    "hash-probe groups=2 group=32 items=20 bits=10",
+    "binary-search groups=2 group=32 items=4 levels=8",
+    "btree groups=2 group=32 items=4 levels=2",
+    "bfs scale=6 degree=8 steps=1 group=32 lanes=4",
+    "pagerank scale=6 degree=8 group=32 lanes=4",
+    "cross-section groups=2 group=32 nuclides=30 points=9 grid=11",
+    "option-pricing groups=2 group=32 steps=9",
+    "attention sequences=3 heads=2 tokens=20 pool=5 group=32",
+    "chase groups=2 group=32 steps=9 bits=8",
+    "triad quads=200 items=3 group=32",
+    "nbody bodies=40 group=32",
+    "prefetch-examples groups=2 group=32 count=20 work=1",
 ];
 
 /// Kernels that are PTX of instructions which SPIR-V lacks.
 const PTX_ONLY: [&str; 1] = ["micro/products"];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 37] = [
-    ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
-    (
-        "micro/latency",
-        &[
-            "footprint=4096",
-            "warm=0",
-            "steps=9",
-            "order=random",
-            "chains=work-item",
-        ],
-    ),
-    ("micro/controls", &["footprint=4096", "steps=9"]),
-    (
-        "micro/bandwidth",
-        &["groups=2", "group=32", "footprint=4096", "warm=0", "steps=5"],
-    ),
-    (
-        "micro/bandwidth",
-        &[
-            "groups=2",
-            "group=32",
-            "footprint=4096",
-            "warm=0",
-            "steps=5",
-            "width=4",
-        ],
-    ),
-    (
-        "micro/bandwidth",
-        &[
-            "groups=2",
-            "group=32",
-            "footprint=4096",
-            "warm=0",
-            "steps=5",
-            "segment=8",
-            "ahead=2",
-        ],
-    ),
-    ("micro/arithmetic", &["steps=3", "operation=int32"]),
-    ("micro/arithmetic", &["steps=3", "operation=multiply"]),
-    ("micro/arithmetic", &["steps=3", "operation=count-ones"]),
-    ("micro/arithmetic", &["steps=3", "operation=fp32"]),
-    ("micro/arithmetic", &["steps=3", "operation=square-root"]),
-    ("micro/arithmetic", &["steps=3", "operation=fp64"]),
-    ("micro/arithmetic", &["steps=3", "operation=convert"]),
-    ("micro/arithmetic", &["steps=3", "operation=fp16"]),
-    ("micro/operands", &["steps=3", "group=64", "type=fp32"]),
-    (
-        "micro/operands",
-        &["steps=3", "group=64", "type=fp64", "registers=2"],
-    ),
-    ("micro/barrier", &["steps=3"]),
-    ("micro/shared", &["steps=9", "stride=5"]),
-    ("micro/launch", &["groups=3"]),
-    ("micro/vectors", &["elements=64", "steps=5", "width=1"]),
-    ("micro/vectors", &["elements=64", "steps=5", "width=4"]),
-    ("micro/slices", &["groups=2", "steps=5", "lines=same"]),
-    (
-        "micro/stacks",
-        &[
-            "groups=2",
-            "group=32",
-            "footprint=1048576",
-            "steps=5",
-            "part=other",
-        ],
-    ),
-    (
-        "micro/compression",
-        &[
-            "groups=2",
-            "group=32",
-            "footprint=1048576",
-            "steps=5",
-            "data=alike",
-        ],
-    ),
-    ("micro/code", &["steps=3"]),
-    ("micro/hints", &["group=64", "steps=5"]),
-    ("micro/hints", &["group=64", "steps=5", "level=L1"]),
-    ("micro/reach", &["steps=9", "level=L2"]),
-    ("micro/copies", &["group=64", "apart=64", "steps=9"]),
-    (
-        "micro/stores",
-        &["groups=2", "group=64", "footprint=65536", "steps=3"],
-    ),
-    (
-        "micro/stores",
-        &["groups=2", "group=64", "footprint=65536", "segment=4", "steps=3"],
-    ),
-    ("micro/strided", &["group=64", "stride=3", "warm=1", "steps=3"]),
-    (
-        "micro/strided",
-        &["group=64", "width=4", "together=4", "warm=1", "steps=3"],
-    ),
-    ("micro/copies", &["group=64", "apart=64", "steps=9", "by=loads"]),
-    ("micro/written", &["footprint=4096", "steps=9", "writes=yes"]),
+const MICRO: [&str; 37] = [
+    "micro/latency footprint=4096 warm=0 steps=9",
+    "micro/latency footprint=4096 warm=0 steps=9 order=random chains=work-item",
+    "micro/controls footprint=4096 steps=9",
+    "micro/bandwidth groups=2 group=32 footprint=4096 warm=0 steps=5",
+    "micro/bandwidth groups=2 group=32 footprint=4096 warm=0 steps=5 width=4",
+    "micro/bandwidth groups=2 group=32 footprint=4096 warm=0 steps=5 segment=8 ahead=2",
+    "micro/arithmetic steps=3 operation=int32",
+    "micro/arithmetic steps=3 operation=multiply",
+    "micro/arithmetic steps=3 operation=count-ones",
+    "micro/arithmetic steps=3 operation=fp32",
+    "micro/arithmetic steps=3 operation=square-root",
+    "micro/arithmetic steps=3 operation=fp64",
+    "micro/arithmetic steps=3 operation=convert",
+    "micro/arithmetic steps=3 operation=fp16",
+    "micro/operands steps=3 group=64 type=fp32",
+    "micro/operands steps=3 group=64 type=fp64 registers=2",
+    "micro/barrier steps=3",
+    "micro/shared steps=9 stride=5",
+    "micro/launch groups=3",
+    "micro/vectors elements=64 steps=5 width=1",
+    "micro/vectors elements=64 steps=5 width=4",
+    "micro/slices groups=2 steps=5 lines=same",
+    "micro/stacks groups=2 group=32 footprint=1048576 steps=5 part=other",
+    "micro/compression groups=2 group=32 footprint=1048576 steps=5 data=alike",
+    "micro/code steps=3",
+    "micro/hints group=64 steps=5",
+    "micro/hints group=64 steps=5 level=L1",
+    "micro/reach steps=9 level=L2",
+    "micro/copies group=64 apart=64 steps=9",
+    "micro/stores groups=2 group=64 footprint=65536 steps=3",
+    "micro/stores groups=2 group=64 footprint=65536 segment=4 steps=3",
+    "micro/strided group=64 stride=3 warm=1 steps=3",
+    "micro/strided group=64 width=4 together=4 warm=1 steps=3",
+    "micro/copies group=64 apart=64 steps=9 by=loads",
+    "micro/written footprint=4096 steps=9 writes=yes",
     // With `kept` each work-item stores the old value, which depends on the order of arrival.
-    (
-        "micro/atomics",
-        &[
-            "groups=2",
-            "steps=9",
-            "address=same",
-            "order=acq-rel",
-            "cache=flushed",
-        ],
-    ),
-    (
-        "micro/sub-groups",
-        &["groups=2", "group=64", "size=16", "steps=5"],
-    ),
+    "micro/atomics groups=2 steps=9 address=same order=acq-rel cache=flushed",
+    "micro/sub-groups groups=2 group=64 size=16 steps=5",
 ];
 
 /// Kernels and plans on which Intel's compiler for CPUs (2026.2.0) crashes, with a corrupted heap in passes of its own. With
@@ -218,21 +109,26 @@ const MICRO: [(&str, &[&str]); 37] = [
 const CRASHES: [(&str, &str); 1] = [("exchange-shared", "values=batched-registers:12")];
 
 /// What a technique is run with.
-fn small(technique: &str) -> &'static [&'static str] {
-    match technique {
-        "shared-banks" | "shared-barriers" => &["groups=2", "group=32", "rounds=9"],
-        "article-short" | "article-together" => &["groups=2", "group=32", "count=11"],
-        "centre-8" | "centre-32" => &["groups=2", "group=64", "size=16"],
-        _ => &["groups=2", "group=32", "elements=1024"],
-    }
+fn small(technique: &str) -> String {
+    let settings = match technique {
+        "shared-banks" | "shared-barriers" => "groups=2 group=32 rounds=9",
+        "article-short" | "article-together" => "groups=2 group=32 count=11",
+        "centre-8" | "centre-32" => "groups=2 group=64 size=16",
+        _ => "groups=2 group=32 elements=1024",
+    };
+    format!("{technique} {settings}")
+}
+
+fn name_of(case: &str) -> &str {
+    case.split(' ').next().unwrap_or_default()
 }
 
 /// Every kernel that is run, with its settings.
-fn cases() -> Vec<(&'static str, &'static [&'static str])> {
+fn cases() -> Vec<String> {
     let techniques = FAMILIES.iter().flat_map(|family| family.names());
-    let techniques = techniques.filter(|name| SMALL.iter().all(|(other, _)| other != name));
-    let techniques = techniques.map(|name| (name, small(name)));
-    SMALL.into_iter().chain(techniques).chain(MICRO).collect()
+    let techniques = techniques.filter(|name| SMALL.iter().all(|other| name_of(other) != *name));
+    let written = |cases: &[&str]| cases.iter().map(ToString::to_string).collect::<Vec<_>>();
+    [written(&SMALL), techniques.map(small).collect(), written(&MICRO)].concat()
 }
 
 /// A kernel with its data on the device, and what the simulator computes.
@@ -245,9 +141,8 @@ struct Subjected {
 }
 
 impl Subjected {
-    fn new(device: &OpenClDevice, kernel: &str, settings: &[&str]) -> headstart::Result<Subjected> {
-        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-        let workload = kernels::find(kernel)?.with(&settings, None)?.workload()?;
+    fn new(device: &OpenClDevice, case: &str) -> headstart::Result<Subjected> {
+        let workload = kernels::case(case)?.workload()?;
         let target = PlanTarget {
             group_size: Some(workload.group),
             line: 64,
@@ -338,12 +233,13 @@ fn every_plan_computes_the_simulators_bits() {
     let (mut tried, mut wrong) = (0, Vec::new());
     let mut left_out: BTreeMap<String, u32> = BTreeMap::new();
     let started = Instant::now();
-    for (place, (name, settings)) in cases().into_iter().enumerate() {
+    for (place, case) in cases().iter().enumerate() {
+        let name = name_of(case);
         if !chosen.takes_kernel(name, place) {
             continue;
         }
         let before = (tried, wrong.len());
-        let subject = match Subjected::new(&device, name, settings) {
+        let subject = match Subjected::new(&device, case) {
             Ok(subject) => subject,
             Err(error) => {
                 wrong.push(format!("{name}: {error}"));
@@ -379,9 +275,8 @@ fn every_plan_computes_the_simulators_bits() {
             }
         }
         println!(
-            "{:.0} s: {name} {}: {} kernels, {} wrong",
+            "{:.0} s: {case}: {} kernels, {} wrong",
             started.elapsed().as_secs_f64(),
-            settings.join(" "),
             tried - before.0,
             wrong.len() - before.1
         );
@@ -402,9 +297,10 @@ fn every_plan_computes_the_simulators_bits() {
 #[test]
 fn a_wrong_kernel_is_noticed() {
     let Some(device) = opencl() else { return };
-    let settings = |work| ["group=64", "items=40", "table=4096", work];
-    let one = Subjected::new(&device, "gather", &settings("work=1")).expect("it runs");
-    let two = Subjected::new(&device, "gather", &settings("work=2")).expect("it runs");
+    let [one, two] = [1, 2].map(|work| {
+        let case = format!("gather group=64 items=40 table=4096 work={work}");
+        Subjected::new(&device, &case).expect("it runs")
+    });
     two.run(&device, &two.plain).expect("its own results are right");
     two.run(&device, &one.plain)
         .expect_err("another kernel's are not");
@@ -415,17 +311,14 @@ fn no_kernel_is_left_out() {
     let cases = cases();
     for kernel in kernels::all() {
         assert!(
-            cases.iter().any(|(name, _)| *name == kernel.name) || PTX_ONLY.contains(&kernel.name),
+            cases.iter().any(|case| name_of(case) == kernel.name) || PTX_ONLY.contains(&kernel.name),
             "{}",
             kernel.name
         );
     }
     // A run takes some of the cases: a size that a kernel does not take must fail in every run.
-    for (name, settings) in cases {
-        let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-        let workload = kernels::find(name)
-            .and_then(|kernel| kernel.with(&settings, None))
-            .and_then(|kernel| kernel.workload());
-        assert!(workload.is_ok(), "{name} {settings:?}: {}", workload.unwrap_err());
+    for case in cases {
+        let workload = kernels::case(&case).and_then(|kernel| kernel.workload());
+        assert!(workload.is_ok(), "{case}: {}", workload.unwrap_err());
     }
 }

@@ -294,12 +294,5 @@ fn the_documented_errors_are_the_measured_ones() {
     let (before, rest) = page.split_once("<!-- table -->\n").expect("a mark");
     let (_, after) = rest.split_once("<!-- end -->").expect("a mark");
     let made = format!("{before}<!-- table -->\n{found}<!-- end -->{after}");
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        fs::write(repository.join("docs/simulator.md"), &made).expect("written");
-    } else {
-        assert!(
-            made == page,
-            "docs/simulator.md is not made from the results; HEADSTART_BLESS=1 makes it anew"
-        );
-    }
+    headstart_testing::compare(&repository.join("docs/simulator.md"), &made);
 }

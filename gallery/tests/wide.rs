@@ -7,19 +7,12 @@ use headstart::device::model::{self, DeviceModel};
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::report::{Trial, Verdict};
+use headstart::report::Verdict;
 use headstart::tune::check::compare;
 use headstart::tune::{
-    ArgumentSpec, Bench, Compare, Progress, SearchSettings, SimulatedBench, Subject, Workload, plain, search,
+    ArgumentSpec, Bench, Compare, SearchSettings, SimulatedBench, Subject, Workload, plain, search,
 };
 use headstart_gallery::kernels::{self, KERNELS};
-
-struct Unseen;
-
-impl Progress for Unseen {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
-}
 
 /// The same registers and work-items of a core in sub-groups of twice the size.
 fn wide() -> DeviceModel {
@@ -78,7 +71,7 @@ fn plans_are_checked_timed_and_chosen() {
         let subject = kernels::find(name)
             .and_then(|kernel| kernel.with(&settings, None))
             .expect("a kernel");
-        let report = search(&subject, &bench, &SearchSettings::default(), &Unseen)
+        let report = search(&subject, &bench, &SearchSettings::default(), &())
             .expect("a report")
             .report;
         assert_eq!(report.verdict, expected, "{name}");

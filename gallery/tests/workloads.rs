@@ -2,17 +2,15 @@
 //! measured. `HEADSTART_BLESS=1` makes them anew. Without results the page is made of two made-up cases, and thrown
 //! away. Cases that the benchmark has and the results do not are named as not yet measured.
 
+mod pages;
+
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use headstart::report::number;
 use headstart_gallery::workloads::cases::{self, Bags, COMBINATIONS, Size};
+use pages::{compare, repository};
 use serde_json::{Value, json};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// A case as the page shows it; times in milliseconds.
 struct Case<'r> {
@@ -377,14 +375,6 @@ fn the_page_says_what_was_measured() {
         ("workloads.md", page(&results)),
         ("workloads.svg", figure(&results)),
     ] {
-        let path = repository().join("results").join(file);
-        if std::env::var_os("HEADSTART_BLESS").is_some() {
-            fs::write(&path, &made).expect("it can be written");
-        }
-        assert!(
-            fs::read_to_string(&path).unwrap_or_default() == made,
-            "{} is not what the results say; HEADSTART_BLESS=1 makes it anew",
-            path.display()
-        );
+        compare(&repository().join("results").join(file), &made);
     }
 }

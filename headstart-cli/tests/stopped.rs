@@ -62,12 +62,20 @@ fn no_time_is_no_budget() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_reports_what_was_tried() {
+fn ctrl_c_reports_what_was_tried_and_the_search_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log.jsonl");
     let lines = || fs::read_to_string(&log).map_or(0, |text| text.lines().count());
     let kept = log.to_string_lossy().into_owned();
-    let child = tune(&["--log", &kept, "--json", "-"])
+    // Long enough to be stopped in the middle, on any machine.
+    let plans = "unroll:2;unroll:4;unroll:8;unroll:16;values=rolling-registers:1;values=rolling-registers:2;\
+                 values=rolling-registers:4;values=rolling-registers:8;values=rolling-async:1;values=rolling-async:2";
+    let logged = || {
+        let mut command = tune(&["--set", "groups=264", "--plans", plans]);
+        command.args(["--log", &kept, "--json", "-"]);
+        command
+    };
+    let child = logged()
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -93,4 +101,13 @@ fn ctrl_c_reports_what_was_tried() {
     assert!(told.contains(&kept) && told.contains("resumes"), "{told}");
     // Refused plans are trials of the report; the log has what was made.
     assert!(lines() >= 3);
+
+    let before = fs::read_to_string(&log).expect("there");
+    let whole = json(&logged().output().expect("it runs"));
+    assert!(whole.get("partial").is_none(), "{whole}");
+    let after = fs::read_to_string(&log).expect("there");
+    assert!(after.starts_with(&before), "a trial was made again");
+    // The other lines are of the plans that were tried in another geometry.
+    let search = after.split("\",\"plan\"").next().unwrap_or_default();
+    assert_eq!(after.lines().filter(|line| line.starts_with(search)).count(), 10);
 }

@@ -68,30 +68,9 @@
 //! exponentials and the like into IEEE operations, so that every device computes the same bits; `cleanup` tidies
 //! up after passes.
 //!
-//! # Layers
-//!
 //! The library has a crate per layer, and this crate, which re-exports all of them; this documentation shows what programs
-//! need. Each line lists a crate's direct
-//! dependencies, without those that it reaches through another. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report`
-//! also [`evidence`], `tune` also [`advise`] and [`capture`]. The test `layers` draws this from the manifests.
-//!
-//! ```text
-//!  7  testing    headstart
-//!  6  headstart  tune
-//!  5  tune       checker cuda opencl report runtime
-//!  4  checker    sim
-//!     report     sim
-//!  3  cuda       back device
-//!     opencl     back device
-//!     runtime    device front
-//!     sim        back device
-//!  2  back       model prefetch
-//!     device     model
-//!     front      prefetch
-//!  1  model      ir
-//!     prefetch   ir
-//!  0  ir
-//! ```
+//! need. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report` also [`evidence`], `tune` also [`advise`] and
+//! [`capture`]. `ARCHITECTURE.md` draws the layers.
 
 // What is shown is the promise of versions: the kernel language, launches, tuning, reports. The rest of each part is there for
 // the command and for tests, and hidden. Modules with the items of a crate, not the crates themselves: so the compiler's

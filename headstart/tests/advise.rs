@@ -4,16 +4,9 @@ use std::sync::Arc;
 
 use headstart::advise::{self, Advice, Answer, advise};
 use headstart::device::model;
+use headstart::report::Verdict;
 use headstart::report::columns::Columns;
-use headstart::report::{Trial, Verdict};
-use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
+use headstart::tune::{FileSubject, LaunchFile, SimulatedBench};
 
 /// Sums a column of `count` elements; `work` stands for what is done with each.
 fn column_sum(work: &str) -> String {
@@ -56,7 +49,7 @@ fn advised(text: &str, launch: &str) -> Advice {
     let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
     let subject = FileSubject::new(Arc::new(kernel), launch);
     let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
-    advise(&subject, &bench, &Silent).expect("advice")
+    advise(&subject, &bench, &()).expect("advice")
 }
 
 fn launch(groups: u32, count: u32) -> String {
@@ -226,7 +219,7 @@ fn unrolled(rows: u32) -> Advice {
     let imported = headstart::front::ptx::import(text, "strided.ptx", Some("column_sum"), &launch.facts());
     let subject = FileSubject::of_module(imported.expect("an entry"), launch);
     let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
-    advise(&subject, &bench, &Silent).expect("advice")
+    advise(&subject, &bench, &()).expect("advice")
 }
 
 /// The plans that were considered and the one that is recommended.

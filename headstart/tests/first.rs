@@ -5,15 +5,8 @@ use std::sync::Arc;
 
 use headstart::device::model;
 use headstart::report::columns::Columns;
-use headstart::report::{Report, Trial, Verdict, table};
-use headstart::tune::{FileSubject, LaunchFile, Progress, SearchSettings, SimulatedBench, search};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
+use headstart::report::{Report, Verdict, table};
+use headstart::tune::{FileSubject, LaunchFile, SearchSettings, SimulatedBench, search};
 
 /// A kernel whose work-items sum what `body` makes of their numbers.
 fn kernel(body: &str) -> String {
@@ -52,7 +45,7 @@ fn tuned(body: &str, launch: &str) -> Report {
         plans: Some(&[]),
         ..SearchSettings::default()
     };
-    search(&subject, &bench, &settings, &Silent)
+    search(&subject, &bench, &settings, &())
         .unwrap_or_else(|error| panic!("{error}"))
         .report
 }

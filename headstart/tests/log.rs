@@ -8,18 +8,11 @@ use headstart::device::sim::timer::Pace;
 use headstart::ir::Kernel;
 use headstart::model::DeviceModel;
 use headstart::prefetch::Plan;
-use headstart::report::{Outputs, Report, Trial};
+use headstart::report::{Outputs, Report};
 use headstart::tune::{
-    Bench, Bound, FileSubject, LaunchFile, Log, Looked, Platform, Progress, Raced, SearchSettings, Shard,
+    Bench, Bound, FileSubject, LaunchFile, Log, Looked, Platform, Raced, SearchSettings, Shard,
     SimulatedBench, Simulates, Timed, log, search,
 };
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
 
 /// A simulated device that counts how often it was asked for a time.
 struct Counting {
@@ -111,9 +104,7 @@ fn run(text: &str, items: u32, overrides: &[&str], shard: Option<&str>, log: &Lo
         ..SearchSettings::default()
     };
     let subject = FileSubject::new(Arc::new(kernel), launch);
-    let report = search(&subject, &bench, &asked, &Silent)
-        .expect("a report")
-        .report;
+    let report = search(&subject, &bench, &asked, &()).expect("a report").report;
     (report, bench.timed.into_inner())
 }
 

@@ -13,10 +13,10 @@ use headstart::device::sim::functional::{
     BufferMemory, CompiledKernel, Groups, LaneOp, LaunchState, Mask, Options, Registers, Slot, SubGroup,
     WorkGroup,
 };
-use headstart::ir::{Kernel, Value, print};
+use headstart::ir::{Kernel, Value};
 use headstart::prefetch::{self, apply};
 use headstart::tune::Workload;
-use headstart_testing::{self as testing, Case, Random, random_plan};
+use headstart_testing::{self as testing, Case, derived_are_right};
 
 fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
     let read = |memory: &Arc<BufferMemory>| {
@@ -271,34 +271,10 @@ fn programs_compute_what_their_kernels_compute() {
     assert!(kernels >= 50, "{kernels} kernels");
 }
 
-/// Random kernels under random plans. The seed rotates; `HEADSTART_PLANS` says how many.
+/// Random kernels under random plans; `HEADSTART_PLANS` says how many.
 #[test]
 fn programs_of_random_kernels_compute_the_same() {
-    let count = testing::count("HEADSTART_PLANS", 40);
-    for seed in (testing::base_seed()..).take(count as usize) {
-        let workload = testing::random_workload(seed);
-        let target = prefetch::PlanTarget {
-            group_size: Some(workload.group),
-            ..prefetch::PlanTarget::default()
-        };
-        let mut random = Random::new(seed);
-        let mut kernels = vec![(String::from("none"), workload.kernel.as_ref().clone())];
-        for _ in 0..2 {
-            let plan = random_plan(&mut random, &workload.kernel);
-            kernels.extend(
-                apply(&workload.kernel, &plan, &target).map(|applied| (plan.to_string(), applied.kernel)),
-            );
-        }
-        for (plan, kernel) in kernels {
-            if let Some(first) = difference(&workload, &kernel) {
-                // The same kind of failure: what comes before the colon.
-                let kind = |what: &str| what.split(':').next().unwrap_or_default().to_owned();
-                let small = testing::shrink(&kernel, |kernel| {
-                    difference(&workload, kernel).is_some_and(|what| kind(&what) == kind(&first))
-                });
-                let what = difference(&workload, &small);
-                panic!("seed {seed}, {plan}: {what:?}\n{}", print(&small));
-            }
-        }
-    }
+    derived_are_right(testing::count("HEADSTART_PLANS", 40), 2, |derived| {
+        difference(derived.workload, derived.kernel)
+    });
 }

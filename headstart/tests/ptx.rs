@@ -8,9 +8,8 @@ mod common;
 
 use common::corpus::{compare, kernels};
 use headstart::back::ptx::{self, Options, PtxTarget};
-use headstart::prefetch;
-use headstart_testing as testing;
 use headstart_testing::ptxas::{Assembled, Ptxas};
+use headstart_testing::{self as testing, derived_are_right};
 
 #[test]
 fn the_corpus_is_emitted_and_assembled() {
@@ -98,29 +97,14 @@ fn every_operation_is_assembled() {
 #[test]
 fn random_kernels_are_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
-    let base = testing::base_seed();
-    let mut with_plans = 0;
-    for seed in base..base + testing::count("HEADSTART_CASES", 60) {
-        let plain = testing::random_kernel(seed);
-        let mut random = testing::Random::new(seed);
-        let target = prefetch::PlanTarget {
-            group_size: plain.group_size,
-            ..prefetch::PlanTarget::default()
+    derived_are_right(testing::count("HEADSTART_CASES", 40), 1, |derived| {
+        let target = match derived.seed % 2 {
+            0 => PtxTarget::Sm80,
+            _ => PtxTarget::Sm90,
         };
-        let plan = testing::random_plan(&mut random, &plain);
-        let planned = prefetch::apply(&plain, &plan, &target).ok();
-        with_plans += u32::from(planned.is_some());
-        let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
-        let target = if seed % 2 == 0 {
-            PtxTarget::Sm80
-        } else {
-            PtxTarget::Sm90
-        };
-        let emitted =
-            ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{seed}: {error}"));
-        ptxas
-            .assemble(&emitted, target)
-            .unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
-    }
-    assert!(with_plans > 5, "{with_plans} kernels took a plan");
+        match ptx::emit(derived.kernel, &Options::new(target)) {
+            Ok(emitted) => ptxas.assemble(&emitted, target).err(),
+            Err(error) => Some(error.to_string()),
+        }
+    });
 }

@@ -14,7 +14,7 @@ use headstart::device::sim::timer::{LaunchTime, Timer};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, apply};
 use headstart::tune::Workload;
-use headstart_testing::{self as testing, Case, Random, random_plan};
+use headstart_testing::{self as testing, Case, derived_are_right};
 
 fn timers() -> [Timer; 2] {
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
@@ -54,23 +54,11 @@ fn kernels_take_as_long_with_and_without_their_results() {
     assert!(kernels >= 50, "{kernels} kernels");
 }
 
-/// Random kernels under random plans. The seed rotates; `HEADSTART_PLANS` says how many.
+/// Random kernels under random plans; `HEADSTART_PLANS` says how many.
 #[test]
 fn random_kernels_take_as_long_with_and_without_their_results() {
-    let count = testing::count("HEADSTART_PLANS", 40);
-    for seed in (testing::base_seed()..).take(count as usize) {
-        let workload = testing::random_workload(seed);
-        let target = prefetch::PlanTarget {
-            group_size: Some(workload.group),
-            ..prefetch::PlanTarget::default()
-        };
-        compare(&format!("seed {seed}"), &workload, &workload.kernel);
-        let mut random = Random::new(seed);
-        for _ in 0..2 {
-            let plan = random_plan(&mut random, &workload.kernel);
-            if let Ok(applied) = apply(&workload.kernel, &plan, &target) {
-                compare(&format!("seed {seed} under {plan}"), &workload, &applied.kernel);
-            }
-        }
-    }
+    derived_are_right(testing::count("HEADSTART_PLANS", 40), 2, |derived| {
+        let [quick, whole] = timers().map(|timer| time(&timer, derived.workload, derived.kernel));
+        (quick != whole).then(|| format!("times differ: {quick:?} and {whole:?}"))
+    });
 }

@@ -2,7 +2,6 @@
 //! are remembered, none of them stale.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,22 +22,13 @@ use headstart::tune::{
 use headstart::{Error, Fault, Result};
 use headstart_testing::worker;
 
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
-
 /// Stands for a GPU: a clock that is slower in every batch.
 struct Drifting {
     truth: SimulatedBench,
     /// Plans that were timed, the plain kernel not counted.
     timed: Arc<AtomicUsize>,
     batches: AtomicUsize,
-    /// In which batch the process is killed, counted from 0.
-    killed_in: Option<usize>,
-    /// From which batch on it answers nothing any more.
+    /// From which batch on, counted from 0, it answers nothing any more.
     lost_in: Option<usize>,
     slower: f64,
 }
@@ -54,7 +44,6 @@ impl Drifting {
             truth: simulated(overrides),
             timed: Arc::default(),
             batches: AtomicUsize::new(0),
-            killed_in: None,
             lost_in: None,
             slower: 1.0,
         }
@@ -76,7 +65,6 @@ impl Bench for Drifting {
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
-        assert_ne!(Some(batch), self.killed_in, "killed");
         if self.lost_in.is_some_and(|lost| batch >= lost) {
             return Err(Error::device("the driver was reset"));
         }
@@ -146,7 +134,7 @@ fn run(bench: &dyn Bench, measure: Option<usize>, log: Option<&Log>) -> Report {
         log,
         ..SearchSettings::default()
     };
-    search(&subject(GATHER, 40), bench, &asked, &Silent)
+    search(&subject(GATHER, 40), bench, &asked, &())
         .expect("a report")
         .report
 }
@@ -186,9 +174,6 @@ fn twenty_measured_plans_find_what_all_of_them_would() {
 struct Short;
 
 impl Progress for Short {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-
     fn left(&self) -> Option<Duration> {
         Some(Duration::ZERO)
     }
@@ -245,43 +230,10 @@ fn family(plan: &Plan) -> Option<&'static str> {
 }
 
 #[test]
-fn a_search_that_is_killed_goes_on_with_nothing_lost() {
+fn what_was_measured_before_a_device_is_lost_is_reported_and_not_measured_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.jsonl");
-    let mut killed = Drifting::new(&[]);
-    // In the middle of the second batch; the plain kernel alone is the first to be timed.
-    killed.killed_in = Some(7);
     let log = Log::open(&path).expect("a new log");
-    let stopped = catch_unwind(AssertUnwindSafe(|| run(&killed, Some(MEASURED), Some(&log))));
-    assert!(
-        stopped.is_err(),
-        "it was killed while it measured its seventh plan"
-    );
-    drop(log);
-    let kept = std::fs::read_to_string(&path).expect("there");
-    assert_eq!(kept.lines().count(), 6);
-
-    let log = Log::open(&path).expect("a log");
-    let again = Drifting::new(&[]);
-    let resumed = run(&again, Some(MEASURED), Some(&log));
-    // The plain kernel once to begin with, then those that are missing.
-    assert_eq!(again.timed.load(Ordering::Relaxed), MEASURED - 6);
-    let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
-    let plans = |report: &Report| -> Vec<String> {
-        let measured = report.trials.iter().filter(|trial| trial.measured().is_some());
-        measured.map(|trial| trial.plan.to_string()).collect()
-    };
-    assert_eq!(plans(&resumed), plans(&whole));
-    assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
-    let text = std::fs::read_to_string(&path).expect("there");
-    assert!(text.starts_with(&kept));
-    assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
-}
-
-#[test]
-fn what_was_measured_before_a_device_is_lost_is_reported() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = Log::open(&folder.path().join("log.jsonl")).expect("a new log");
     let mut bench = Drifting::new(&[]);
     bench.lost_in = Some(6);
     let report = run(&bench, Some(MEASURED), Some(&log));
@@ -290,24 +242,39 @@ fn what_was_measured_before_a_device_is_lost_is_reported() {
         partial.lost.as_ref().is_some_and(|error| error.contains("reset")),
         "{partial:?}"
     );
-    let measured = report
-        .trials
-        .iter()
-        .filter(|trial| trial.measured().is_some())
-        .count();
+    let plans = |report: &Report| -> Vec<String> {
+        let measured = report.trials.iter().filter(|trial| trial.measured().is_some());
+        measured.map(|trial| trial.plan.to_string()).collect()
+    };
     // Each batch has one plan; the plain kernel is a trial, too.
-    assert_eq!(measured, 6);
+    assert_eq!(plans(&report).len(), 6);
     assert!(best(&report) > 1.0);
     let notes = report.notes.join("\n");
     assert!(
         notes.contains("The device was lost: the driver was reset"),
         "{notes}"
     );
+    drop(log);
+    let kept = std::fs::read_to_string(&path).expect("there");
+    assert_eq!(kept.lines().count(), 5);
+
+    let log = Log::open(&path).expect("a log");
+    let again = Drifting::new(&[]);
+    let resumed = run(&again, Some(MEASURED), Some(&log));
+    // The plain kernel once to begin with, then those that are missing.
+    assert_eq!(again.timed.load(Ordering::Relaxed), MEASURED - 5);
+    let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
+    assert_eq!(plans(&resumed), plans(&whole));
+    assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
+    let text = std::fs::read_to_string(&path).expect("there");
+    assert!(text.starts_with(&kept));
+    assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
+
     // Without any measurement there is nothing to report.
     let mut bench = Drifting::new(&[]);
     bench.lost_in = Some(0);
     let asked = SearchSettings::default();
-    let error = search(&subject(GATHER, 40), &bench, &asked, &Silent).expect_err("lost at once");
+    let error = search(&subject(GATHER, 40), &bench, &asked, &()).expect_err("lost at once");
     assert!(error.to_string().contains("reset"), "{error}");
 }
 
@@ -343,7 +310,7 @@ fn what_was_measured_before_the_workers_die_is_reported() {
             measure: Some(MEASURED),
             ..SearchSettings::default()
         };
-        search(&subject(GATHER, 40), &bench, &asked, &Silent).map(|found| found.report)
+        search(&subject(GATHER, 40), &bench, &asked, &()).map(|found| found.report)
     };
     let report = search_with(3).expect("what was measured before");
     let lost = report
@@ -385,7 +352,7 @@ fn a_kernel_that_the_simulator_calls_wrong_is_tuned_where_a_device_judges() {
         plans: Some(&plans),
         ..SearchSettings::default()
     };
-    let found = |text: &str, bench: &dyn Bench| search(&subject(text, 40), bench, &asked, &Silent);
+    let found = |text: &str, bench: &dyn Bench| search(&subject(text, 40), bench, &asked, &());
     // The simulator refuses it.
     let refused = found(&racing(), &simulated(&[])).expect_err("it races");
     assert!(refused.to_string().contains("no barrier between"), "{refused}");

@@ -42,6 +42,7 @@ pub mod xe;
 use headstart::{back, device, error, front, ir, prefetch, suggest, tune, violation};
 use headstart_ir::{cleanup, random};
 
+use std::path::Path;
 use std::sync::Arc;
 
 pub use crate::random::Random;
@@ -52,7 +53,7 @@ use crate::tune::{ArgumentSpec, Compare, Workload};
 
 pub use case::{Case, texts};
 pub use gpu::h200;
-pub use plans::{random_plan, random_plan_of_any};
+pub use plans::{Derived, derived_are_right, random_plan, random_plan_of_any};
 pub use run::{bind, run};
 pub use shrink::shrink;
 pub use spilled::spilled;
@@ -124,6 +125,36 @@ fn output(element: Type, length: u64, fill: Fill) -> ArgumentSpec {
 /// A random kernel.
 pub fn random_kernel(seed: u64) -> Arc<Kernel> {
     random_workload(seed).kernel
+}
+
+/// Where a file differs from what was made; `HEADSTART_BLESS` writes it, and nothing differs.
+///
+/// # Panics
+/// The file cannot be written.
+pub fn difference(path: &Path, made: &str) -> Option<String> {
+    if std::env::var_os("HEADSTART_BLESS").is_some() {
+        std::fs::write(path, made).expect("it can be written");
+        return None;
+    }
+    let there = std::fs::read_to_string(path).unwrap_or_default();
+    let same = there
+        .lines()
+        .zip(made.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (a, b) = (there.lines().nth(same), made.lines().nth(same));
+    (there != made).then(|| {
+        let place = format!("{}:{}", path.display(), same + 1);
+        format!("{place}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 makes it anew")
+    })
+}
+
+/// Holds a file against what was made.
+///
+/// # Panics
+/// They differ.
+pub fn compare(path: &Path, made: &str) {
+    assert_eq!(difference(path, made), None);
 }
 
 /// The seed that a test run starts from: `HEADSTART_SEED` (in CI it comes from the commit), or else another one each

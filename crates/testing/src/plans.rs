@@ -1,9 +1,15 @@
-//! Random plans for a kernel: legal or not, the passes decide.
+//! Random plans for a kernel: legal or not, the passes decide; and what must hold of each random kernel that they derive.
 
-use crate::ir::{Kernel, Label, LoadId, OpKind};
+use std::sync::Arc;
+
+use crate::error::Fault;
+use crate::ir::{Kernel, Label, LoadId, OpKind, print};
 use crate::prefetch::plan::StrategyKind;
-use crate::prefetch::{Loads, Plan, PlanTarget, candidates};
+use crate::prefetch::{Loads, Plan, PlanTarget, apply, candidates};
 use crate::random::Random;
+use crate::shrink::shrink;
+use crate::tune::Workload;
+use crate::{base_seed, random_workload};
 
 /// A random plan for loads of parameters that lie in loops.
 ///
@@ -13,6 +19,80 @@ pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
     let named = |loads: &Vec<LoadId>| loads.iter().map(|&load| name(kernel, load)).collect();
     let plan = plan_of(random, &loops.iter().map(named).collect::<Vec<Vec<String>>>());
     perhaps_inner(random, kernel, plan)
+}
+
+/// A random kernel with a plan carried out, `none` among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Derived<'k> {
+    /// What all follows from.
+    pub seed: u64,
+    /// The launch.
+    pub workload: &'k Workload,
+    /// The workload's kernel, or what is left of it while a failure is made smaller.
+    pub plain: &'k Arc<Kernel>,
+    /// With the plan.
+    pub kernel: &'k Arc<Kernel>,
+}
+
+/// Derives random kernels with random plans; `wrong` says what is wrong with one, if anything is. The seed rotates.
+///
+/// # Panics
+/// One is wrong: it is made smaller and printed. Or nearly all plans were refused.
+pub fn derived_are_right(kernels: u64, plans: usize, wrong: impl Fn(&Derived) -> Option<String>) {
+    let (mut legal, mut refused) = (0, 0);
+    for seed in (base_seed()..).take(kernels as usize) {
+        let workload = random_workload(seed);
+        let target = PlanTarget {
+            group_size: Some(workload.group),
+            ..PlanTarget::default()
+        };
+        let mut random = Random::new(seed);
+        let random_plans: Vec<Plan> = (0..plans)
+            .map(|_| random_plan(&mut random, &workload.kernel))
+            .collect();
+        for plan in [Plan::none()].into_iter().chain(random_plans) {
+            let judged = |plain: &Arc<Kernel>| match apply(plain, &plan, &target) {
+                Err(error) if error.fault() == Fault::Bug => Err(Some(error.to_string())),
+                Err(_) => Err(None),
+                Ok(applied) => Ok(wrong(&Derived {
+                    seed,
+                    workload: &workload,
+                    plain,
+                    kernel: &Arc::new(applied.kernel),
+                })),
+            };
+            let first = match judged(&workload.kernel) {
+                Err(None) => {
+                    refused += 1;
+                    continue;
+                }
+                Ok(None) => {
+                    legal += u64::from(!plan.is_none());
+                    continue;
+                }
+                Ok(Some(what)) | Err(Some(what)) => what,
+            };
+            // The same kind of failure: what comes before a name or a number.
+            let kind = |what: &str| what.split(['`', ':']).next().unwrap_or_default().to_owned();
+            let again = |kernel: &Kernel| judged(&Arc::new(kernel.clone())).unwrap_or_else(|bug| bug);
+            let small = shrink(&workload.kernel, |kernel| {
+                again(kernel).is_some_and(|what| kind(&what) == kind(&first))
+            });
+            let derived = apply(&small, &plan, &target).map(|applied| print(&applied.kernel));
+            panic!(
+                "seed {seed}, plan {plan}: {first}; shrunk: {:?}\n{}\n{}",
+                again(&small),
+                print(&small),
+                derived.unwrap_or_else(|error| error.to_string())
+            );
+        }
+    }
+    println!("{legal} plans are right, {refused} were refused");
+    let tried = legal + refused;
+    assert!(
+        legal * 6 > tried || tried < 30,
+        "{legal} of {tried} plans were legal: the test tests too little"
+    );
 }
 
 /// Now and then the same plan with iterations of loops inside as part of those around, where there are such loops.

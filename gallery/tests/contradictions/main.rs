@@ -16,17 +16,10 @@ use headstart::error::Result;
 use headstart::front::ptx;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
-use headstart::report::{Report, Trial, Verdict, table};
-use headstart::tune::{self, FileSubject, LaunchFile, Progress, SearchSettings, SimulatedBench, Subject};
+use headstart::report::{Report, Verdict, table};
+use headstart::tune::{self, FileSubject, LaunchFile, SearchSettings, SimulatedBench, Subject};
 use headstart_gallery::kernels;
 use headstart_testing::{Random, base_seed, count};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
 
 /// A kernel with its data, by name.
 type Case = (String, Box<dyn Subject>);
@@ -109,7 +102,7 @@ fn look_at(few: u64, look: impl Fn(&dyn Subject, &SimulatedBench) -> Result<(Vec
 #[test]
 fn no_advice_contradicts_itself() {
     look_at(12, |subject, bench| {
-        let advice = advise(subject, bench, &Silent)?;
+        let advice = advise(subject, bench, &())?;
         let text = advise::text(&advice, Columns::UNLIMITED);
         Ok((of_advice::contradictions(&advice), text))
     });
@@ -123,7 +116,7 @@ fn no_report_contradicts_itself() {
             plans: Some(&likely),
             ..SearchSettings::default()
         };
-        let found = tune::search(subject, bench, &asked, &Silent)?;
+        let found = tune::search(subject, bench, &asked, &())?;
         let text = table::text(&found.report, Columns::UNLIMITED);
         Ok((
             of_report::contradictions(&found.report, &found.baseline.evidence),
@@ -138,8 +131,8 @@ fn an_advice_is_the_search_s() {
     let gather = kernels::find("gather").expect("in the gallery");
     let gather = gather.with(&["items=64".to_owned()], None).expect("they fit");
     let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
-    let advice = advise(&gather, &bench, &Silent).expect("advice");
-    let found = tune::tune(&gather, &bench, None, &Silent).expect("a report");
+    let advice = advise(&gather, &bench, &()).expect("advice");
+    let found = tune::tune(&gather, &bench, None, &()).expect("a report");
     assert_eq!(advice.verdict, found.verdict);
     assert_eq!(advice.plan.as_ref(), Some(&found.best.plan));
     assert_eq!(advice.conclusion, found.conclusion());
@@ -163,7 +156,7 @@ fn a_contradiction_is_found() {
         plans: Some(&plans),
         ..SearchSettings::default()
     };
-    let found = tune::search(&gather, &bench, &asked, &Silent).expect("a report");
+    let found = tune::search(&gather, &bench, &asked, &()).expect("a report");
     let evidence = &found.baseline.evidence;
     let none: [String; 0] = [];
     assert_eq!(of_report::contradictions(&found.report, evidence), none);

@@ -4,8 +4,7 @@ use headstart::back::machine::{self, Class, Target};
 use headstart::back::spirv::{self, Options, SpirvTarget};
 use headstart::device::CacheState;
 use headstart::prefetch::Plan;
-use headstart::report::Trial;
-use headstart::tune::{self, Progress, SimulatedBench};
+use headstart::tune::{self, SimulatedBench};
 use headstart_gallery::kernels;
 
 use super::{model, planned, time, workload};
@@ -51,14 +50,6 @@ fn a_ring_of_copies_is_no_faster_than_a_ring_of_loads() {
     assert!(copied > 0.97 * loaded, "{copied} and {loaded} ns");
 }
 
-/// Says nothing.
-struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
-}
-
 #[test]
 fn no_ring_of_copies_is_recommended() {
     for (name, settings, plans) in [
@@ -81,7 +72,7 @@ fn no_ring_of_copies_is_recommended() {
         let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
         let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
         let bench = SimulatedBench::new(model("pvc-1550", &[]));
-        let report = tune::tune(&chosen.expect("there"), &bench, Some(&plans), &Quiet).expect("tuned");
+        let report = tune::tune(&chosen.expect("there"), &bench, Some(&plans), &()).expect("tuned");
         let copies = |plan: &Plan| plan.to_string().contains("rolling-async");
         assert!(!copies(&report.best.plan), "{name}: {:?}", report.best);
         assert!(

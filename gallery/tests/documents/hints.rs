@@ -2,20 +2,11 @@
 //! Max series, whatever else is faster.
 
 use headstart::advise::{self, advise};
-use headstart::report::Trial;
 use headstart::report::columns::Columns;
-use headstart::tune::{Progress, SimulatedBench};
+use headstart::tune::SimulatedBench;
 use headstart_gallery::kernels;
 
 use super::model;
-
-/// Says nothing.
-struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
-}
 
 #[test]
 fn advice_on_the_max_series_names_the_best_hints_alone() {
@@ -25,7 +16,7 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
         .expect("there");
     for name in ["pvc-1550", "pvc-1550-documented", "pvc-1550-card"] {
         let bench = SimulatedBench::new(model(name, &[]));
-        let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+        let advice = advise(&chosen, &bench, &()).expect("advice");
         let alone = advice.hints_alone.as_ref().expect("hints were tried");
         println!("{name}: `{}` {:.2}x", alone.plan, alone.speedup);
         assert!(alone.plan.loads().iter().all(|(_, strategy)| strategy.is_hint()));
@@ -61,7 +52,7 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
     // Devices whose hints do nothing have no such line.
     let bench = SimulatedBench::new(model("xe-lp", &[]));
     assert!(
-        advise(&chosen, &bench, &Quiet)
+        advise(&chosen, &bench, &())
             .expect("advice")
             .hints_alone
             .is_none()
@@ -76,7 +67,7 @@ fn advice_says_what_the_other_level_reaches_where_it_is_behind() {
         .and_then(|kernel| kernel.with(&settings, None))
         .expect("there");
     let bench = SimulatedBench::new(model("pvc-1550", &[]));
-    let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+    let advice = advise(&chosen, &bench, &()).expect("advice");
     let alone = advice.hints_alone.as_ref().expect("hints were tried");
     let other = alone.other_level.as_ref().expect("both levels were tried");
     println!(

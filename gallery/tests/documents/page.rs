@@ -1,145 +1,69 @@
-//! `docs/documents.md`: each document's statements, ours, and how to see it, a line each. `HEADSTART_BLESS=1` makes it anew.
+//! `docs/documents.md` has a line for each statement of the documents: what it says, ours, and how to see it. The numbers in ours are
+//! found on the models, and each command is one that a reader can run. `HEADSTART_BLESS=1` writes the numbers anew.
 
-use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use headstart::tune::Subject;
 use headstart_gallery::kernels;
 
 use super::{article, extension, memory, notes, prefetching};
 
-/// A statement of a document.
-pub struct Row {
-    /// What the document says.
-    pub says: &'static str,
-    /// Ours.
-    pub ours: Ours,
-    /// How to see it: a command, or a page.
-    pub see: &'static str,
-}
+/// A statement of a document, and ours with the numbers that the models give.
+pub type Found = (&'static str, fn() -> String);
 
-/// Our answer to a statement.
-pub enum Ours {
-    /// In words.
-    Words(&'static str),
-    /// With a number that the page's test finds.
-    Found(fn() -> String),
-}
-
-/// A row whose answer is words.
-pub const fn words(says: &'static str, ours: &'static str, see: &'static str) -> Row {
-    Row {
-        says,
-        ours: Ours::Words(ours),
-        see,
-    }
-}
-
-/// A row whose answer has a number.
-pub const fn found(says: &'static str, ours: fn() -> String, see: &'static str) -> Row {
-    Row {
-        says,
-        ours: Ours::Found(ours),
-        see,
-    }
-}
-
-/// A document and its rows.
-struct Document {
-    title: &'static str,
-    rows: &'static [&'static [Row]],
-}
-
-const DOCUMENTS: [Document; 5] = [
-    Document {
-        title: "Intel, *GPU Memory System* (oneAPI optimization guide)",
-        rows: &[&memory::ROWS],
-    },
-    Document {
-        title: "Intel, *Prefetch* (oneAPI optimization guide)",
-        rows: &[&prefetching::ROWS],
-    },
-    Document {
-        title: "Notes on optimizing for Intel's GPUs with oneAPI",
-        rows: &[&notes::DEVICE, &notes::HOST],
-    },
-    Document {
-        title: "SYCL extension `sycl_ext_oneapi_prefetch`",
-        rows: &[&extension::ROWS],
-    },
-    Document {
-        title: "NVIDIA, *Boosting Application Performance with GPU Memory Prefetching*",
-        rows: &[&article::ROWS],
-    },
+const FOUND: [&[Found]; 6] = [
+    &memory::ROWS,
+    &prefetching::ROWS,
+    &notes::DEVICE,
+    &notes::HOST,
+    &extension::ROWS,
+    &article::ROWS,
 ];
 
-const BEGINNING: &str = "\
-# The documents' statements, and ours
-
-Five documents say what prefetching is for and how Intel's and NVIDIA's GPUs behave. This page has a line for each of their statements:
-what the document says, what Headstart has or finds, and how to see it. A test (`gallery/tests/documents`) makes the page, finds its numbers
-on the models, and holds each of them to the document. No Intel GPU was measured: numbers of `sim:pvc-*`, `sim:xe-lp` and
-`sim:gen11` are documented or public ones, each with its source in `devices/`. Where a line says *not modelled*, it says what would settle it.
-";
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
 
 fn page() -> String {
-    let mut text = BEGINNING.to_owned();
-    for document in &DOCUMENTS {
-        let _ = write!(
-            text,
-            "\n## {}\n\n| the document says | Headstart | to see it |\n|---|---|---|\n",
-            document.title
-        );
-        for row in document.rows.iter().copied().flatten() {
-            let ours = match row.ours {
-                Ours::Words(words) => words.to_owned(),
-                Ours::Found(find) => find(),
-            };
-            let see = match row.see.starts_with("headstart ") {
-                true => format!("`{}`", row.see),
-                false => row.see.to_owned(),
-            };
-            let _ = writeln!(text, "| {} | {ours} | {see} |", row.says);
-        }
-    }
-    text
+    std::fs::read_to_string(docs().join("documents.md")).expect("the page is there")
+}
+
+/// The lines of the page's tables: what a document says, ours, and how to see it.
+fn rows(page: &str) -> impl Iterator<Item = [&str; 3]> {
+    let cells = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    cells.filter_map(|cells| cells.split(" | ").collect::<Vec<_>>().try_into().ok())
 }
 
 #[test]
-fn the_page_has_a_line_for_each_statement() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/documents.md");
+fn numbers_of_the_page_are_what_the_models_say() {
     let page = page();
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        std::fs::write(&path, page).expect("the page can be written");
-        return;
+    let mut made = page.clone();
+    for (says, find) in FOUND.into_iter().flatten() {
+        let lines: Vec<_> = rows(&page).filter(|[statement, ..]| statement == says).collect();
+        let [[_, ours, see]] = lines[..] else {
+            panic!("{} lines say: {says}", lines.len())
+        };
+        let line = |ours: &str| format!("| {says} | {ours} | {see} |\n");
+        made = made.replace(&line(ours), &line(&find()));
     }
-    let there = std::fs::read_to_string(&path).expect("the page is there");
-    let mut lines = there.lines().zip(page.lines());
-    let differing = lines.find(|(there, here)| there != here);
-    assert!(
-        there == page,
-        "docs/documents.md is not what the models say; HEADSTART_BLESS=1 makes it anew: {differing:#?}"
-    );
+    headstart_testing::compare(&docs().join("documents.md"), &made);
 }
 
 /// What a line says to run is there, with these settings.
 #[test]
 fn every_command_names_kernels_and_settings_that_are_there() {
+    let page = page();
     let mut seen = 0;
-    for row in DOCUMENTS
-        .iter()
-        .flat_map(|document| document.rows.iter().copied().flatten())
-    {
-        let Some(command) = row.see.strip_prefix("headstart ") else {
-            let there = |page: &str| {
-                Path::new(env!("CARGO_MANIFEST_DIR"))
-                    .join("../docs")
-                    .join(page)
-                    .exists()
-            };
-            let links = row.see.split("](").skip(1);
+    for [says, _, see] in rows(&page) {
+        let command = see
+            .strip_prefix("`headstart ")
+            .and_then(|see| see.strip_suffix('`'));
+        let Some(command) = command else {
+            let links = see.split("](").skip(1);
             for link in links.filter_map(|link| link.split([')', '#']).next()) {
-                assert!(there(link), "{}: no page {link}", row.says);
+                assert!(docs().join(link).exists(), "{says}: no page {link}");
             }
             continue;
         };
@@ -159,8 +83,13 @@ fn every_command_names_kernels_and_settings_that_are_there() {
             // What it is checked with, too.
             chosen.workload().and_then(|_| chosen.small(3)).map(drop)
         });
-        assert!(known.is_ok(), "`{}`: {known:?}", row.see);
+        assert!(known.is_ok(), "{see}: {known:?}");
         seen += 1;
     }
+    assert_eq!(
+        rows(&page).count(),
+        page.lines().filter(|line| line.starts_with("| ")).count(),
+        "each line has three cells"
+    );
     assert!(seen > 30, "{seen} commands");
 }

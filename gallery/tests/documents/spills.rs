@@ -4,7 +4,6 @@ use headstart::back::machine::{self, MachineProgram, Target};
 use headstart::back::spirv::{self, Options, SpirvTarget};
 use headstart::device::CacheState;
 use headstart::tune::{Bench, SimulatedBench};
-use headstart_gallery::kernels;
 use headstart_testing::ocloc::Ocloc;
 
 use super::{model, planned, time, workload};
@@ -89,46 +88,4 @@ fn reports_say_what_is_spilled() {
     assert_eq!(spilled, lowered("centre-32", 32).frame_bytes);
     let mut counted = timed.counted.iter();
     assert!(counted.any(|(name, _, bytes)| name.contains("spilled") && *bytes == f64::from(spilled)));
-}
-
-/// All kernels of the gallery in each width. (Minutes: `-- --ignored --nocapture`.)
-#[test]
-#[ignore = "minutes"]
-fn the_gallery_spills_where_the_compiler_says() {
-    let Some(ocloc) = Ocloc::find() else { return };
-    let (mut seen, mut alike, mut bytes) = (0, 0, (0.0, 0.0));
-    for kernel in kernels::all() {
-        let workload = workload(kernel.name, "");
-        for size in [8u32, 16, 32] {
-            let mut kernel = (*planned(&workload, "none", 64)).clone();
-            if kernel.sub_group_size.is_some_and(|own| own != size) {
-                continue;
-            }
-            kernel.sub_group_size = Some(size);
-            let Ok(module) = spirv::emit(&kernel, &Options::new(SpirvTarget::IntelOlder)) else {
-                continue;
-            };
-            let Ok(assembly) = ocloc.compile(&module, "tgllp") else {
-                continue;
-            };
-            let ours =
-                f64::from(machine::lower(&kernel, &Target::of(&model("xe-lp", &[]), size)).frame_bytes);
-            let theirs = f64::from(assembly.spills) * REGISTER / f64::from(size);
-            seen += 1;
-            alike += u32::from((ours > 0.0) == (theirs > 0.0));
-            bytes = (bytes.0 + ours, bytes.1 + theirs);
-            if ours > 0.0 || theirs > 0.0 {
-                println!(
-                    "{} {size}: {ours} bytes of a work-item, {theirs} by ocloc",
-                    kernel.shown()
-                );
-            }
-        }
-    }
-    println!(
-        "{alike} of {seen} alike, {:.0} and {:.0} bytes in all",
-        bytes.0, bytes.1
-    );
-    assert!(50 * alike >= 49 * seen, "{alike} of {seen}");
-    assert!((0.5..=1.5).contains(&(bytes.0 / bytes.1)), "{bytes:?}");
 }

@@ -2,27 +2,23 @@
 
 use std::process::Command;
 
-use crate::{folder, headstart, refused, write};
+use crate::{folder, headstart, refused, table, write};
 
 #[test]
 fn an_unknown_device() {
-    refused(
-        &["tune", "gather", "--device", "sim:h2000"],
-        2,
-        &["`h2000`", "did you mean `h200`?"],
-    );
-    refused(&["tune", "gather", "--device", "tpu:0"], 2, &["`tpu:0`", "sim:"]);
-    refused(
-        &["tune", "gather", "--device", "cuda:first"],
-        2,
-        &["`cuda:first`", "`cuda:0`"],
+    table(
+        "
+        2 tune gather --device sim:h2000 => `h2000` & did you mean `h200`?
+        2 tune gather --device tpu:0 => `tpu:0` & sim:
+        2 tune gather --device cuda:first => `cuda:first` & `cuda:0`
+    ",
     );
     // No machine has this many GPUs; this one may have none, and no driver.
-    refused(&["tune", "gather", "--device", "cuda:4711"], 3, &[]);
-    refused(
-        &["occupancy", "--group", "64", "--device", "my.toml"],
-        2,
-        &["my.toml", "cannot be read"],
+    table(
+        "
+        3 tune gather --device cuda:4711 =>
+        2 occupancy --group 64 --device my.toml => my.toml & cannot be read
+    ",
     );
 }
 
@@ -41,23 +37,12 @@ fn what_a_device_does_not_have() {
         &["no such work-group fits", "shared memory"],
     );
     for target in ["spirv", "machine"] {
-        refused(
-            &[
-                "emit",
-                "blocks-of-eight",
-                "--device",
-                "sim:xe-lp",
-                "--target",
-                target,
-            ],
-            3,
-            &["blocks.rs", "sub-groups of 32", "blocks for 16 and fewer"],
-        );
+        table(&format!(
+            "3 emit blocks-of-eight --device sim:xe-lp --target {target} => blocks.rs & sub-groups of 32 & blocks for 16 and fewer"
+        ));
     }
-    refused(
-        &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
-        2,
-        &["`--measure 3`", "on the simulated sim:h200", "`--plans`"],
+    table(
+        "2 tune gather --device sim:h200 --measure 3 => `--measure 3` & on the simulated sim:h200 & `--plans`",
     );
 }
 

@@ -7,54 +7,33 @@ use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use crate::headstart;
-use crate::{PREFIX_SUM, folder, refused, write};
+use crate::{PREFIX_SUM, folder, refused, table, write};
 
 #[test]
 fn an_unknown_file() {
-    refused(
-        &["run", "no/such.hsir"],
-        2,
-        &["`no/such.hsir`", "cannot be read", "headstart kernels"],
-    );
-    refused(&["run", "kernel.cubin"], 2, &["`kernel.cubin`", "FILE.hsir"]);
-    refused(&["run", "."], 2, &["`.`"]);
-    refused(
-        &["run", "gather", "--trace", "no.json"],
-        2,
-        &["no trace file `no.json`", "amg_gpu"],
-    );
-    refused(
-        &["run", "gather", "--launch", "x.toml"],
-        2,
-        &["`--launch` is for kernels from a file"],
+    table(
+        "
+        2 run no/such.hsir => `no/such.hsir` & cannot be read & headstart kernels
+        2 run kernel.cubin => `kernel.cubin` & FILE.hsir
+        2 run . => `.`
+        2 run gather --trace no.json => no trace file `no.json` & amg_gpu
+        2 run gather --launch x.toml => `--launch` is for kernels from a file
+    ",
     );
     let folder = folder();
     let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
-    refused(
-        &["run", &kernel, "--launch", "no.toml"],
-        2,
-        &["launch file cannot be read", "`no.toml`"],
-    );
+    table(&format!(
+        "2 run {kernel} --launch no.toml => launch file cannot be read & `no.toml`"
+    ));
 }
 
 /// A full disk is not the user's fault.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_the_machine_s() {
-    refused(
-        &["devices", "--json", "/dev/full"],
-        3,
-        &["/dev/full", "No space left"],
-    );
+    table("3 devices --json /dev/full => /dev/full & No space left");
     // No user makes folders there, root neither.
-    refused(
-        &["new", "/sys/my-kernel"],
-        3,
-        &[
-            "`/sys/my-kernel` cannot be written",
-            "a folder where you may write",
-        ],
-    );
+    table("3 new /sys/my-kernel => `/sys/my-kernel` cannot be written & a folder where you may write");
 }
 
 #[test]
@@ -79,22 +58,18 @@ fn an_output_that_cannot_be_written_is_said_before_the_work() {
             &[option, "it is a folder"],
         );
     }
-    refused(
-        &["emit", "gather", "--output", &missing],
-        2,
-        &["--output", "there is no folder"],
-    );
+    table(&format!(
+        "2 emit gather --output {missing} => --output & there is no folder"
+    ));
     assert!(
         started.elapsed() < Duration::from_secs(20),
         "took {:?}",
         started.elapsed()
     );
     let both = folder.path().join("both").to_string_lossy().into_owned();
-    refused(
-        &["tune", "gather", "--json", &both, "--html", &both],
-        2,
-        &["the same file"],
-    );
+    table(&format!(
+        "2 tune gather --json {both} --html {both} => the same file"
+    ));
     assert_eq!(
         fs::read_dir(folder.path()).expect("a folder").count(),
         0,

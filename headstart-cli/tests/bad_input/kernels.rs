@@ -2,19 +2,15 @@
 
 use std::fs;
 
-use crate::{HALF_A_BARRIER, PREFIX_SUM, folder, headstart, refused, write};
+use crate::{HALF_A_BARRIER, PREFIX_SUM, folder, headstart, refused, table, write};
 
 #[test]
 fn an_unknown_kernel() {
-    refused(
-        &["tune", "gathr"],
-        2,
-        &["no kernel `gathr`", "did you mean `gather`?", "FILE.hsir"],
-    );
-    refused(
-        &["run", "matmul"],
-        2,
-        &["no kernel `matmul`", "article", "gather"],
+    table(
+        "
+        2 tune gathr => no kernel `gathr` & did you mean `gather`? & FILE.hsir
+        2 run matmul => no kernel `matmul` & article & gather
+    ",
     );
     refused(&["emit", ""], 2, &["no kernel ``"]);
     refused(&["emit", "a\nb\u{1b}[31m"], 2, &["no kernel `a\\nb"]);
@@ -26,7 +22,7 @@ fn a_truncated_or_hostile_kernel() {
     // Every cut falls inside the kernel: its last two characters close it.
     for length in (0..PREFIX_SUM.len() - 2).step_by(17) {
         let kernel = write(folder.path(), "cut.hsir", &PREFIX_SUM[..length]);
-        refused(&["run", &kernel], 1, &["cut.hsir"]);
+        table(&format!("1 run {kernel} => cut.hsir"));
     }
     let nested = format!("hsir 1\nkernel @deep() {{\n{}", "block 'b { ".repeat(100_000));
     for hostile in [
@@ -38,7 +34,7 @@ fn a_truncated_or_hostile_kernel() {
         "\u{0}\u{1b}[2J\u{202e}",
     ] {
         let kernel = write(folder.path(), "hostile.hsir", hostile);
-        refused(&["run", &kernel], 1, &["hostile.hsir"]);
+        table(&format!("1 run {kernel} => hostile.hsir"));
     }
     fs::write(folder.path().join("bytes.hsir"), [0xff, 0xfe, 0x00]).expect("written");
     let kernel = folder.path().join("bytes.hsir");
@@ -51,11 +47,9 @@ fn an_endless_kernel_ends() {
     let text = "hsir 1\nkernel @endless() group 32,1,1 {\n  loop 'l () {\n    continue\n  }\n  return\n}\n";
     let kernel = write(folder.path(), "endless.hsir", text);
     let launch = write(folder.path(), "launch.toml", "groups = 1\n");
-    refused(
-        &["run", &kernel, "--launch", &launch, "--device", "sim:h200"],
-        1,
-        &["endless.hsir", "has run 268435456 operations and has not ended"],
-    );
+    table(&format!(
+        "1 run {kernel} --launch {launch} --device sim:h200 => endless.hsir & has run 268435456 operations and has not ended"
+    ));
 }
 
 /// A kernel with a loop that does not end.

@@ -1,28 +1,16 @@
 //! The launch is wrong: its parameters, its trace, its launch file or its geometry.
 
-use crate::{PREFIX_SUM, folder, headstart, limited, refused, write};
+use crate::{PREFIX_SUM, folder, headstart, limited, refused, table, write};
 
 #[test]
 fn an_unknown_parameter() {
-    refused(
-        &["tune", "gather", "--set", "itmes=4"],
-        2,
-        &["no parameter `itmes`", "did you mean `items`?"],
-    );
-    refused(
-        &["tune", "gather", "--set", "items=many"],
-        2,
-        &["`many` is not a value for `items`", "1 to 1,048,576"],
-    );
-    refused(
-        &["run", "gather", "--set", "group=100"],
-        2,
-        &["`group` cannot be 100", "a multiple of 32"],
-    );
-    refused(
-        &["run", "article", "--trace", "amg_gpu"],
-        2,
-        &["takes no trace", "gather"],
+    table(
+        "
+        2 tune gather --set itmes=4 => no parameter `itmes` & did you mean `items`?
+        2 tune gather --set items=many => `many` is not a value for `items` & 1 to 1,048,576
+        2 run gather --set group=100 => `group` cannot be 100 & a multiple of 32
+        2 run article --trace amg_gpu => takes no trace & gather
+    ",
     );
 }
 
@@ -59,11 +47,7 @@ fn a_truncated_or_hostile_trace() {
     ];
     for text in cuts.step_by(7).chain(hostile) {
         let trace = write(folder.path(), "t.json", text);
-        refused(
-            &["run", "gather", "--set", "groups=1", "--trace", &trace],
-            1,
-            &["t.json"],
-        );
+        table(&format!("1 run gather --set groups=1 --trace {trace} => t.json"));
     }
 }
 
@@ -134,11 +118,7 @@ fn a_buffer_larger_than_the_hosts_memory() {
 
 #[test]
 fn a_work_group_too_large_for_the_device() {
-    refused(
-        &["run", "gather", "--set", "group=2048"],
-        3,
-        &["2048", "too large for sim:h200", "at most 1024"],
-    );
+    table("3 run gather --set group=2048 => 2048 & too large for sim:h200 & at most 1024");
     let gen11 = ["tune", "gather", "--set", "group=512", "--device", "sim:gen11"];
     refused(&gen11, 3, &["512", "too large for sim:gen11", "at most 256"]);
 }

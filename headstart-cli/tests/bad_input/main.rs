@@ -95,6 +95,17 @@ fn refused(arguments: &[&str], status: i32, expected: &[&str]) {
     );
 }
 
+/// Commands that must be refused, one a line: the status, the arguments, and behind `=>` what is said, parted by ` & `.
+fn table(lines: &str) {
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (command, said) = line.split_once(" =>").expect("what is said");
+        let (status, arguments) = command.split_once(' ').expect("a status");
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let expected: Vec<&str> = said.trim_start().split(" & ").collect();
+        refused(&arguments, status.parse().expect("a status"), &expected);
+    }
+}
+
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 #[cfg(unix)]
 use crate::HALF_A_BARRIER;
-use crate::{folder, headstart, refused, write};
+use crate::{folder, headstart, refused, table, write};
 
 #[test]
 fn a_program_that_cannot_be_started_from_nothing() {
@@ -22,7 +22,7 @@ fn a_program_that_cannot_be_started_from_nothing() {
             &[&format!("`{name}`"), "a letter, then", similar],
         );
     }
-    refused(&["new", ".."], 2, &["`..` does not end in a name", "`my-kernel`"]);
+    table("2 new .. => `..` does not end in a name & `my-kernel`");
     refused(
         &["new", &inside("no/such")],
         2,
@@ -104,17 +104,13 @@ fn programs_that_leave_no_launch() {
     };
     let idle = script("idle", "exit 0");
     let failing = script("failing", "exit 3");
-    refused(
-        &["tune", "--bin", &idle],
-        1,
-        &["launched no `#[kernel]`", "headstart capture"],
-    );
-    refused(&["kernels", "--bin", &failing], 1, &["failed, exit status: 3"]);
-    refused(
-        &["tune", "--bin", "no/such"],
-        2,
-        &["`no/such` cannot be run", "a built program"],
-    );
+    table(&format!(
+        "
+        1 tune --bin {idle} => launched no `#[kernel]` & headstart capture
+        1 kernels --bin {failing} => failed, exit status: 3
+        2 tune --bin no/such => `no/such` cannot be run & a built program
+    "
+    ));
     // A kernel whose launch was kept, and one whose launch could not be.
     let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
     let launch = write(
@@ -142,9 +138,7 @@ fn programs_that_leave_no_launch() {
         said.contains("no launch of `other` was recorded: inside"),
         "{said}"
     );
-    refused(
-        &["tune", "hafl", "--bin", &two],
-        2,
-        &["no kernel `hafl`", "did you mean `half`?"],
-    );
+    table(&format!(
+        "2 tune hafl --bin {two} => no kernel `hafl` & did you mean `half`?"
+    ));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{folder, headstart, refused, write};
+use crate::{folder, headstart, refused, table, write};
 
 #[test]
 fn advice_from_what_is_no_profile() {
@@ -12,27 +12,15 @@ fn advice_from_what_is_no_profile() {
     let words = write(folder.path(), "words.csv", "nothing to see\n");
     let cut = write(folder.path(), "cut.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k");
     let bare = write(folder.path(), "bare.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k\"\n");
-    refused(
-        &["advise", "--ncu", "no-such.csv"],
-        2,
-        &["no-such.csv", "cannot be read"],
-    );
-    refused(
-        &["advise", "--ncu", &empty],
-        1,
-        &["empty.csv", "the profile is empty"],
-    );
-    refused(
-        &["advise", "--ncu", &words],
-        1,
-        &["words.csv", "ncu --csv --page raw"],
-    );
-    refused(&["advise", "--ncu", &cut], 1, &["cut.csv", "the whole file"]);
-    refused(
-        &["advise", "--ncu", &bare],
-        1,
-        &["bare.csv", "no duration", "gpu__time_duration.sum"],
-    );
+    table(&format!(
+        "
+        2 advise --ncu no-such.csv => no-such.csv & cannot be read
+        1 advise --ncu {empty} => empty.csv & the profile is empty
+        1 advise --ncu {words} => words.csv & ncu --csv --page raw
+        1 advise --ncu {cut} => cut.csv & the whole file
+        1 advise --ncu {bare} => bare.csv & no duration & gpu__time_duration.sum
+    "
+    ));
     refused(
         &["advise", "--ncu", &format!("{bare}#x")],
         2,
@@ -43,19 +31,15 @@ fn advice_from_what_is_no_profile() {
         2,
         &["no launch 7", "0 to 0"],
     );
-    refused(
-        &["advise", "--ncu", &bare, "--set", "items=4"],
-        2,
-        &["for a kernel"],
-    );
-    refused(&["advise", "--vtune", &words], 1, &["words.csv", "vtune -report"]);
-    refused(
-        &["advise", "gather", "--share", "1.5"],
-        2,
-        &["--share 1.5", "at most 1"],
-    );
-    refused(&["advise", "gather", "--share", "NaN"], 2, &["not a share"]);
-    refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
+    table(&format!(
+        "
+        2 advise --ncu {bare} --set items=4 => for a kernel
+        1 advise --vtune {words} => words.csv & vtune -report
+        2 advise gather --share 1.5 => --share 1.5 & at most 1
+        2 advise gather --share NaN => not a share
+        2 advise gathr => did you mean `gather`?
+    "
+    ));
 }
 
 /// A profile of the tests.
@@ -83,11 +67,7 @@ fn profiles_of_another_launch_and_of_no_device() {
         2,
         &["does not name its device", "--device sim:pvc-1550"],
     );
-    refused(
-        &["advise", "--ncu", "run.ncu-rep"],
-        2,
-        &["run.ncu-rep", "ncu --import FILE.ncu-rep"],
-    );
+    table("2 advise --ncu run.ncu-rep => run.ncu-rep & ncu --import FILE.ncu-rep");
     // No model is of that GPU: which device to try plans on has to be said.
     let other = profile("ncu-details-8.6.csv#0");
     let gather = ["advise", "gather", "--ncu", &other, "--set", "groups=4096"];
@@ -122,24 +102,18 @@ fn logs_that_are_none_and_parts_that_are_none() {
     let folder = folder();
     let notes = write(folder.path(), "notes.txt", "my notes\n");
     let log = folder.path().join("log.jsonl").to_string_lossy().into_owned();
-    refused(
-        &["tune", "gather", "--log", &notes],
-        1,
-        &["notes.txt`, line 1", "tune --log"],
-    );
+    table(&format!(
+        "1 tune gather --log {notes} => notes.txt`, line 1 & tune --log"
+    ));
     assert_eq!(fs::read_to_string(&notes).expect("there"), "my notes\n");
-    refused(
-        &["tune", "gather", "--log", "no/such/log"],
-        2,
-        &["no/such/log", "cannot be used"],
-    );
-    refused(
-        &["tune", "gather", "--log", &log, "--shard", "3/2"],
-        2,
-        &["`3/2`", "I from 1 to N"],
-    );
-    refused(&["merge", &notes, "--log", &log], 1, &["notes.txt`, line 1"]);
-    refused(&["merge", "no-such-log", "--log", &log], 2, &["no-such-log"]);
+    table(&format!(
+        "
+        2 tune gather --log no/such/log => no/such/log & cannot be used
+        2 tune gather --log {log} --shard 3/2 => `3/2` & I from 1 to N
+        1 merge {notes} --log {log} => notes.txt`, line 1
+        2 merge no-such-log --log {log} => no-such-log
+    "
+    ));
     assert!(!Path::new(&log).exists());
 }
 
@@ -166,57 +140,15 @@ fn what_cannot_be_compared() {
         1,
         &["list.json", "not a report", report],
     );
-    refused(
-        &["compare", &list, "gather"],
-        2,
-        &["is a report, and `gather` is not", "--kernel KERNEL"],
-    );
-    refused(
-        &["compare", &list, &list, "--device", "sim:h200"],
-        2,
-        &["`--device` applies to kernels that are run", "leave it out"],
-    );
-    refused(
-        &["compare", "none", "unroll:4"],
-        2,
-        &["`none` is a plan, and no kernel is given", "--kernel KERNEL"],
-    );
-    refused(
-        &["compare", "gather", "gathr"],
-        2,
-        &["no kernel `gathr`", "did you mean `gather`?"],
-    );
-    refused(
-        &["compare", "none", "unrol:4", "--kernel", "gather"],
-        2,
-        &["B: ", "did you mean `unroll`?"],
-    );
-    refused(
-        &[
-            "compare",
-            "none",
-            "valeus=cache:L2:1",
-            "--kernel",
-            "gather",
-            "--device",
-            "sim:h200",
-        ],
-        2,
-        &["B: ", "valeus", "values"],
-    );
-    refused(
-        &[
-            "compare",
-            "none",
-            "none",
-            "--kernel",
-            "gather",
-            "--device",
-            "sim:pvc-1550",
-            "--code",
-            "ptx",
-        ],
-        3,
-        &["does not run PTX", "--code ir"],
-    );
+    table(&format!(
+        "
+        2 compare {list} gather => is a report, and `gather` is not & --kernel KERNEL
+        2 compare {list} {list} --device sim:h200 => `--device` applies to kernels that are run & leave it out
+        2 compare none unroll:4 => `none` is a plan, and no kernel is given & --kernel KERNEL
+        2 compare gather gathr => no kernel `gathr` & did you mean `gather`?
+        2 compare none unrol:4 --kernel gather => B:  & did you mean `unroll`?
+        2 compare none valeus=cache:L2:1 --kernel gather --device sim:h200 => B:  & valeus & values
+        3 compare none none --kernel gather --device sim:pvc-1550 --code ptx => does not run PTX & --code ir
+    "
+    ));
 }

@@ -33,24 +33,5 @@ pub fn kernels() -> Vec<(String, ir::Kernel)> {
 
 /// Compares with the file in `tests/out`, or rewrites it; a complaint if they differ.
 pub fn compare(name: &str, found: &str) -> Option<String> {
-    let path = folder("out").join(name);
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        fs::write(&path, found).expect("tests/out can be written");
-        return None;
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
-    if expected == found {
-        return None;
-    }
-    let same = expected
-        .lines()
-        .zip(found.lines())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let (a, b) = (expected.lines().nth(same), found.lines().nth(same));
-    let line = same + 1;
-    Some(format!(
-        "{}:{line}: expected {a:?}, found {b:?}; HEADSTART_BLESS=1 rewrites it",
-        path.display()
-    ))
+    headstart_testing::difference(&folder("out").join(name), found)
 }

@@ -6,7 +6,7 @@ use headstart::back::spirv::{Spirv, SpirvTarget};
 use headstart::device::opencl::device::OpenClDevice;
 use headstart::front::spirv::Module;
 use headstart::report::{LaunchSettings, Report, SettingsTrial, Ways};
-use headstart::tune::{self, FileSubject, Progress, SimulatedBench, Subject};
+use headstart::tune::{self, FileSubject, SimulatedBench, Subject};
 use headstart_testing::ocloc::Ocloc;
 use headstart_testing::spirv_val::SpirvVal;
 use headstart_testing::tools;
@@ -16,13 +16,6 @@ use rspirv::spirv::{Capability, ExecutionMode};
 use crate::corpus::{folder, launch, run, simulator};
 
 const PLAN: &str = "values=cache:L1:4";
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &headstart::report::Trial) {}
-}
 
 fn subject() -> FileSubject {
     let bytes = fs::read(folder().join("memory.spv")).expect("readable");
@@ -37,7 +30,7 @@ fn report(subject: &FileSubject, plan: &str, way: LaunchSettings) -> Report {
     let model = headstart::device::model::built_in("pvc-1550", &[]).expect("a model");
     let bench = SimulatedBench::new(model);
     let plans = [PLAN.parse().expect("a plan")];
-    let report = tune::tune(subject, &bench, Some(&plans), &Silent).expect("it is searched");
+    let report = tune::tune(subject, &bench, Some(&plans), &()).expect("it is searched");
     let best = SettingsTrial {
         way,
         plan: plan.parse().expect("a plan"),

@@ -30,12 +30,5 @@ fn results_of(name: &str) -> Value {
 
 /// Holds a file against what it should be, or writes it where `HEADSTART_BLESS` says so.
 fn compare(name: &str, made: &str) {
-    let path = repository().join(name);
-    if std::env::var_os("HEADSTART_BLESS").is_some() {
-        fs::write(&path, made).expect("the page can be written");
-    }
-    assert!(
-        fs::read_to_string(&path).unwrap_or_default() == made,
-        "{name} is not what the results say; HEADSTART_BLESS=1 makes it anew"
-    );
+    headstart_testing::compare(&repository().join(name), made);
 }

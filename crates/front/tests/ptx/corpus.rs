@@ -1,7 +1,6 @@
 //! The kernels of `corpus/`, as nvcc compiled them, against the same in Rust.
 
-use super::{Facts, entries, floats, integers, named, outputs, read};
-use headstart_back::ptx::{Options as Emit, PtxTarget, emit};
+use super::{floats, integers, named, outputs};
 
 const TOGETHER: &str = include_str!("../../../../corpus/together.ptx");
 const LOOKUP: &str = include_str!("../../../../corpus/lookup.ptx");
@@ -27,26 +26,6 @@ fn random(below: u32) -> String {
 
 const ZERO: &str = "fill = \"zero\"";
 const FRACTIONS: &str = "fill = \"fractions\"";
-
-#[test]
-fn every_entry_is_read_and_what_is_written_is_read_again() {
-    let facts = Facts {
-        dynamic_shared_bytes: Some(1024),
-        ..Facts::default()
-    };
-    for text in [super::NVCC, TOGETHER, LOOKUP, DENSE, WIDE] {
-        for entry in entries(text).expect("a module") {
-            let kernel =
-                read(text, "corpus.ptx", Some(&entry), &facts).unwrap_or_else(|error| panic!("{error}"));
-            let ptx =
-                emit(&kernel, &Emit::new(PtxTarget::Sm90)).unwrap_or_else(|error| panic!("{entry}: {error}"));
-            assert_eq!(ptx.entry, entry);
-            let again = read(&ptx.text, "again.ptx", None, &Facts::default());
-            let again = again.unwrap_or_else(|error| panic!("{error}\n{}", ptx.text));
-            assert_eq!(again.params.len(), kernel.params.len(), "{entry}");
-        }
-    }
-}
 
 #[test]
 fn atomics_in_shared_and_global_memory() {

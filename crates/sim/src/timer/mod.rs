@@ -45,13 +45,14 @@ pub use balance::{Balance, Spread};
 pub use code::Code;
 #[doc(hidden)]
 pub use pace::WORTH;
+#[doc(hidden)]
 pub use pace::{Behind, Course, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
-use crate::back::machine::{Assembled, Rules, Target, lower_for_any_launch, lower_for_groups};
+use crate::back::machine::{Assembled, Target, lower_for_any_launch, lower_for_groups};
 use crate::device::{CacheState, Launch};
 use crate::functional::Options;
 use crate::ir::Kernel;
@@ -100,8 +101,6 @@ pub struct Timer {
     watch: Option<Watch>,
     /// What the vendor's compiler made of the kernel, where that is known.
     assembled: Option<Assembled>,
-    /// A compiler's habits that are not the vendor's.
-    rules: Option<Rules>,
     /// Operations of a sub-group after which a kernel counts as endless, unless the launch has a limit.
     operation_limit: u64,
     stop: Option<&'static Stop>,
@@ -122,7 +121,6 @@ impl Timer {
             serves_any_launch: false,
             watch: None,
             assembled: None,
-            rules: None,
             operation_limit: Options::CHECKING.operation_limit,
             stop: None,
         }
@@ -168,14 +166,6 @@ impl Timer {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Timer {
         self.seed = seed;
-        self
-    }
-
-    /// The same for a compiler with other habits, to find out what each is worth.
-    #[must_use]
-    #[doc(hidden)]
-    pub fn with_rules(mut self, rules: Rules) -> Timer {
-        self.rules = Some(rules);
         self
     }
 
@@ -238,7 +228,6 @@ impl Timer {
             false => target,
         };
         let target = Target {
-            rules: self.rules.unwrap_or(target.rules),
             assembled: self.assembled,
             ..target
         };

@@ -47,7 +47,7 @@ const STEADY: f64 = 0.05;
 ///
 /// Of the plans of 43 launches of the accuracy page, 18,685 pairs of a plan and one of the four fastest were compared: 10,486
 /// plans would be given up, and 18 of these are more than 2 % faster than the plan that leads: one by 15 %, the others by 4.3 % at
-/// most. (Without the rules for plans that are far behind or have settled: 9,119 and 15, by the same. `gallery/tests/pace.rs`)
+/// most. (Without the rules for plans that are far behind or have settled: 9,119 and 15, by the same.)
 fn margin(done: f64) -> f64 {
     1.02 + 0.01 / done
 }
@@ -57,7 +57,7 @@ fn margin(done: f64) -> f64 {
 ///
 /// Of the plans of 12 such launches, 4,092 pairs of a plan and one of the four fastest were compared: 2,443 plans would be given
 /// up, and 4 of these are more than 2 % faster than the plan that leads, by 4.2 % at most. (With 1 or 2 here, for 7,168 pairs: 3,202
-/// and 16, or 3,109 and 10; half or more of these beside leaders that [`MOST_IN_HALF`] leaves out. `gallery/tests/pace.rs`)
+/// and 16, or 3,109 and 10; half or more of these beside leaders that [`MOST_IN_HALF`] leaves out.)
 const ELSEWHERE: f64 = 1.25;
 
 /// A run that does more than this part of its work in half of its time ends with a few long work-groups: how soon they end says
@@ -73,7 +73,7 @@ const SAID: f64 = 1.25;
 
 /// The part of a sample's work-groups that is simulated first where the fastest run is this much faster than the kernel
 /// without a plan. Of 396 plans of three large launches, 352 would be given up, and none of these is more than 1.021 times as
-/// fast as in the small sample, where the end has less weight than in the launch. (`gallery/tests/pace.rs`)
+/// fast as in the small sample, where the end has less weight than in the launch.
 pub(super) const FEW: f64 = 0.25;
 const FAR_AHEAD: f64 = 2.0;
 
@@ -144,18 +144,8 @@ impl Course {
         Course { few, ..self }
     }
 
-    /// The same run, of which only the time is known.
-    #[doc(hidden)]
-    pub fn without_progress(&self) -> Course {
-        Course {
-            points: Vec::new(),
-            ..self.clone()
-        }
-    }
-
     /// Whether as much was done all the time.
-    #[doc(hidden)]
-    pub fn is_steady(&self) -> bool {
+    fn is_steady(&self) -> bool {
         let (end, all) = self.points.last().copied().unwrap_or((0.0, 0.0));
         let is_on_time = |part: f64| (self.until(part * end) / all - part).abs() <= STEADY;
         all > 0.0 && [0.25, 0.5, 0.75, 0.9].into_iter().all(is_on_time)
@@ -257,25 +247,6 @@ impl Pace {
         } else if course.until(course.end() / 2.0) <= MOST_IN_HALF * course.done() {
             self.uneven = Some(leader());
         }
-    }
-
-    /// Whether a run with this speedup leads.
-    #[doc(hidden)]
-    pub fn is_led_by(&self, speedup: f64) -> bool {
-        self.leaders().any(|leader| leader.speedup == speedup)
-    }
-
-    /// The moment at which a run that has ended would have been given up, as a part of its time.
-    #[doc(hidden)]
-    pub fn would_give_up(&self, ended: &Course) -> Option<f64> {
-        let mut so_far = Course {
-            points: Vec::with_capacity(ended.points.len()),
-            ..ended.clone()
-        };
-        ended.points.iter().find_map(|&point| {
-            so_far.points.push(point);
-            self.behind(&so_far).map(|_| point.0 / ended.end())
-        })
     }
 
     /// Whether a run that has come so far is behind.
@@ -562,7 +533,6 @@ mod tests {
             point.1 *= 0.94;
         }
         assert_eq!(pace.behind(&uneven), None);
-        assert_eq!(pace.would_give_up(&run(4, 1e6, 1000.0)), Some(0.2));
     }
 
     #[test]

@@ -160,10 +160,6 @@ fn as_intel_says(level: CacheLevel) -> CacheLevel {
 struct Quiet<'p>(&'p dyn Progress);
 
 impl Progress for Quiet<'_> {
-    fn begin(&self, _: usize) {}
-
-    fn done(&self, _: &Trial) {}
-
     fn is_stopped(&self) -> bool {
         self.0.is_stopped()
     }

@@ -11,9 +11,13 @@ pub trait Progress: Sync {
         let _ = sentence;
     }
     /// This many plans will be tried.
-    fn begin(&self, plans: usize);
+    fn begin(&self, plans: usize) {
+        let _ = plans;
+    }
     /// One plan is done.
-    fn done(&self, trial: &Trial);
+    fn done(&self, trial: &Trial) {
+        let _ = trial;
+    }
     /// One plan was done before: its trial is in the log.
     fn known(&self, trial: &Trial) {
         self.done(trial);
@@ -35,3 +39,6 @@ pub trait Progress: Sync {
         None
     }
 }
+
+/// Nobody follows.
+impl Progress for () {}

@@ -52,7 +52,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
-use crate::report::{Perturbed, Report, Trial, Verdict};
+use crate::report::{Perturbed, Report, Verdict};
 use crate::suggest::quoted;
 use crate::tune::check::perturb::{Engine, check_unless_known};
 use crate::tune::hash::hash;
@@ -248,15 +248,7 @@ pub fn tuned(subject: &dyn Subject, bench: &dyn Bench) -> Result<Tuned> {
 /// # Errors
 /// As for [`tuned`].
 pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -> Result<Tuned> {
-    tuned_telling(subject, bench, answers, &Quiet)
-}
-
-/// A listener that ignores everything.
-pub(super) struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
+    tuned_telling(subject, bench, answers, &())
 }
 
 /// The same with a listener for the search's progress.

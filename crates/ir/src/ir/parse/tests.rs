@@ -11,6 +11,7 @@ use crate::ir::read;
 use crate::ir::rule::{FloatRule, Rounding};
 use crate::ir::types::{Space, Type};
 use crate::ir::{Builder, first_difference, limits, verify};
+use crate::random::Random;
 
 /// Prints, reads back, prints again: the same kernel and the same text.
 #[track_caller]
@@ -418,13 +419,7 @@ fn regions_and_exits_round_trip() {
 
 #[test]
 fn every_half_and_many_other_constants_round_trip() {
-    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed
-    };
+    let mut random = Random::new(7);
     for ty in Type::ALL {
         let bits: Vec<u64> = match ty {
             Type::Token => vec![0],
@@ -435,7 +430,7 @@ fn every_half_and_many_other_constants_round_trip() {
                 special
                     .into_iter()
                     .chain(exponents)
-                    .chain((0..2000).map(|_| random() & ty.mask()))
+                    .chain((0..2000).map(|_| random.bits() & ty.mask()))
                     .collect()
             }
         };

@@ -4,6 +4,7 @@ mod exports;
 
 use super::*;
 use crate::advise::{Advice, Answer};
+use crate::random::Random;
 use crate::report::Verdict;
 use crate::report::columns::Columns;
 
@@ -312,13 +313,8 @@ fn vtune_s_full_set_answers_the_procedure() {
 /// Cut short anywhere, or with bytes changed anywhere, a file ends in advice or in one line, never in a panic.
 #[test]
 fn mangled_files_end_in_one_line() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut numbers = Random::new(7);
+    let mut random = |below: usize| numbers.below(below as u64) as usize;
     let model = crate::model::built_in("pvc-1550", &[]).expect("a model");
     let device = |profiler| Some(&model).filter(|_| profiler == Profiler::VTune);
     let wanted = |profiler| Wanted {

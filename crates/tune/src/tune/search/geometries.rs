@@ -157,7 +157,7 @@ pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> R
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
         perturbed,
-        progress: &Unseen,
+        progress: &(),
         likely: &likely,
         race: here.race.then(|| Race::new(&kernel, likely.clone())),
     };
@@ -224,14 +224,6 @@ fn worth_trying(trials: &[Trial]) -> Vec<Plan> {
     plans.dedup();
     plans.extend(fastest_of_kinds(&others, KINDS));
     plans
-}
-
-/// Who follows the search was told how many plans there are here.
-struct Unseen;
-
-impl Progress for Unseen {
-    fn begin(&self, _: usize) {}
-    fn done(&self, _: &Trial) {}
 }
 
 #[cfg(test)]

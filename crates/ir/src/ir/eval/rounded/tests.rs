@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use super::*;
+use crate::random::Random;
 
 /// A natural number, its 32-bit digits from the lowest on, none of them zero at the end.
 #[derive(Clone, PartialEq, Eq)]
@@ -233,14 +234,11 @@ fn nearest(ty: Type, at: i64, end: i64, exact: &impl Fn(&Dyadic) -> Ordering, wh
     }
 }
 
-struct Numbers(u64);
+struct Numbers(Random);
 
 impl Numbers {
     fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        self.0.bits()
     }
 
     /// A finite number, often an edge, often of an exponent near `near`.
@@ -271,7 +269,7 @@ const CASES: usize = 6_000;
 /// Three numbers for every case, and every direction.
 fn for_each(mut visit: impl FnMut(Type, Rounding, [u64; 3])) {
     for ty in [Type::F32, Type::F64] {
-        let mut numbers = Numbers(u64::from(ty.bits()));
+        let mut numbers = Numbers(Random::new(u64::from(ty.bits())));
         for case in 0..CASES {
             let near = numbers.bits() % (infinity(ty) >> (format(ty).0 - 1));
             let operands = [(); 3].map(|()| numbers.number(ty, near));
@@ -371,7 +369,7 @@ fn roots() {
 
 #[test]
 fn conversions() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers(Random::new(7));
     for from in [Type::F64, Type::F32] {
         for to in [Type::F32, Type::F16, Type::Bf16] {
             for case in 0..CASES {
@@ -410,7 +408,7 @@ fn conversions() {
 
 #[test]
 fn to_nearest_it_is_what_the_host_does() {
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers(Random::new(3));
     for case in 0..200_000u64 {
         let near = numbers.bits() % 2047;
         let [a, b, c] = [(); 3].map(|()| match case % 50 {

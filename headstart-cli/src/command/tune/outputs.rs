@@ -140,6 +140,7 @@ fn serves(report: &Report, granted: &[String]) -> String {
         .best_elsewhere
         .as_ref()
         .filter(|_| report.verdict.is_of_geometry());
+    let as_it_came = format!("as it came: {}", report.why_as_it_was());
     let what = match (
         report.best.plan.is_none(),
         report.granted().is_some() || !granted.is_empty(),
@@ -152,7 +153,7 @@ fn serves(report: &Report, granted: &[String]) -> String {
                     other.plan, other.geometry
                 );
             }
-            None => "as it came: no plan is worth it",
+            None => &as_it_came,
         },
         (false, true) => "with the plan, for launches that are as the plan takes for granted",
         (false, false) => "with the plan, for every launch that has the registers for it",

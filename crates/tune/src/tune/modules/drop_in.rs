@@ -235,6 +235,7 @@ impl DropIn {
         ));
         lines.extend(note.measured.map(str::to_owned));
         lines.extend(note.checked.into_iter().flat_map(Perturbed::sentences));
+        lines.extend(note.checked.and_then(Perturbed::weakness));
         if let Some(bytes) = self.needs.dynamic_shared_bytes {
             lines.push(format!(
                 "The plan is for launches with {bytes} bytes of dynamic shared memory; others take the body as it was."

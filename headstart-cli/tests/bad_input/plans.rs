@@ -24,6 +24,8 @@ fn an_unknown_plan() {
         &["the plan is empty", "`none`"],
     );
     refused(&["tune", "gather", "--plans", ";"], 2, &["names no plan"]);
+    // As the other commands spell it.
+    refused(&["tune", "gather", "--plan", ";"], 2, &["names no plan"]);
     refused(
         &["emit", "gather", "--plan", "valeus=cache:L2:1"],
         2,

@@ -178,7 +178,8 @@ impl Report {
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-        (all > 0).then(|| format!("Of {all} plans {}.", parts.join(", ")))
+        let plans = if all == 1 { "plan" } else { "plans" };
+        (all > 0).then(|| format!("Of {all} {plans} {}.", parts.join(", ")))
     }
 
     /// How the advised plan was checked, and how the numbers were made.

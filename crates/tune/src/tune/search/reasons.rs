@@ -252,7 +252,7 @@ fn half_and_twice(here: u32, trials: &[Trial], alike: impl Fn(&&Trial, u32) -> b
             None => (false, format!("{there} were not tried")),
         }
     };
-    let others = [(here % 2 == 0).then_some(here / 2), here.checked_mul(2)];
+    let others = [here.is_multiple_of(2).then_some(here / 2), here.checked_mul(2)];
     let (known, others): (Vec<bool>, Vec<String>) = others.into_iter().flatten().map(reached).unzip();
     known.contains(&true).then(|| others.join(", and "))
 }

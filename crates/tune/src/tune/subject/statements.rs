@@ -37,7 +37,6 @@ pub(in crate::tune) fn unlocking(
             .iter()
             .filter(|(load, _)| now.iter().all(|(own, _)| own != load));
         let mut from: Vec<String> = gained.clone().map(|(_, from)| from.clone()).collect();
-        from.dedup();
         from.sort_unstable();
         from.dedup();
         (!from.is_empty()).then(|| (gained.count(), from))

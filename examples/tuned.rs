@@ -39,6 +39,9 @@ fn main() -> headstart::Result<()> {
         gather::arguments(&indices, &values, &mut sums, items),
     )?;
     println!("from:    {:?}", best.found.from);
+    if let Some(error) = &best.found.not_kept {
+        println!("kept:    no, the next start searches again: {error}");
+    }
     println!("verdict: {}", best.found.verdict);
     println!("plan:    {}", best.found.plan);
     println!(

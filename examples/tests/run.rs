@@ -161,6 +161,15 @@ fn a_tuned_kernel_is_remembered_for_the_next_start() {
     assert_eq!(second, first.replace("Searched", "Remembered"));
 }
 
+/// A search whose answer is lost says so.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_kept_is_said() {
+    let output = run("tuned", Path::new("/proc/answers.jsonl"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.starts_with("from:    Searched\nkept:    no, "), "{output:?}");
+}
+
 /// What `headstart tune --bin PROGRAM` works on: a program's kernel with the arguments that it was launched with.
 #[test]
 fn a_program_leaves_its_largest_launches_where_that_is_asked_for() -> headstart::Result<()> {

@@ -12,12 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
-use headstart_cli::output::explain_command;
+use headstart_cli::output::{explain_command, tell_lines};
 
 /// The GPU that is compiled for: the oldest with asynchronous copies. PTX for it runs on all later ones.
 const ARCHITECTURE: &str = "sm_80";
-/// Lines of a compiler's complaint that are repeated.
-const COMPLAINTS: usize = 6;
 
 /// A file of CUDA C as PTX.
 #[derive(Clone, Debug)]
@@ -25,7 +23,7 @@ pub struct Compiled {
     /// The module.
     pub text: Arc<String>,
     /// The same with debug information; empty where that could not be made.
-    debug: Arc<String>,
+    pub debug: Arc<String>,
 }
 
 impl Compiled {
@@ -70,9 +68,10 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// nvcc of `CUDA_HOME`, or else on `PATH`, or else clang.
+    /// nvcc of `CUDA_HOME` or `CUDA_PATH`, or else on `PATH`, or else clang.
     fn found() -> Result<Compiler> {
-        let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin"));
+        let home = ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(std::env::var_os);
+        let home = home.map(|home| Path::new(&home).join("bin"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = home.into_iter().chain(std::env::split_paths(&path)).collect();
         let named = |name: &str| {
@@ -82,7 +81,7 @@ impl Compiler {
         let nvcc = named("nvcc").map(|program| (program, false));
         let found = nvcc.or_else(|| Some((named("clang++")?, true)));
         let (program, is_clang) = found.ok_or_else(|| {
-            Error::device("CUDA C needs a compiler, and neither nvcc nor clang++ is on PATH or in CUDA_HOME")
+            Error::device("CUDA C needs a compiler, and neither nvcc nor clang++ is in CUDA_HOME or CUDA_PATH, or on PATH")
                 .accepted("its PTX: `nvcc -ptx -lineinfo FILE.cu` writes FILE.ptx")
         })?;
         Ok(Compiler { program, is_clang })
@@ -127,7 +126,9 @@ impl Compiler {
         let [plain, debug] = children.map(Child::wait_with_output);
         let plain = plain.map_err(|error| self.failed(file, &error.to_string()))?;
         if !plain.status.success() {
-            return Err(self.failed(file, &String::from_utf8_lossy(&plain.stderr)));
+            // A compiler's messages have places and carets of their own.
+            tell_lines(&String::from_utf8_lossy(&plain.stderr));
+            return Err(self.failed(file, "what it says stands above"));
         }
         let text = std::fs::read_to_string(&paths[0]);
         let text = text.map_err(|error| self.failed(file, &error.to_string()))?;
@@ -143,15 +144,9 @@ impl Compiler {
     }
 
     fn failed(&self, file: &str, why: &str) -> Error {
-        let lines: Vec<&str> = why
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
-        let why = lines[..lines.len().min(COMPLAINTS)].join("; ");
         let program = quoted(&self.program.to_string_lossy());
         Error::input(format!("{program} does not compile it: {why}"))
             .at(quoted(file))
-            .accepted("CUDA C that it compiles; flags of the build can stand in NVCC_APPEND_FLAGS")
+            .accepted("CUDA C that it compiles; for nvcc, flags of the build (`-I…`, `-D…`, `-arch=…`) can stand in NVCC_APPEND_FLAGS")
     }
 }

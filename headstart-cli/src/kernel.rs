@@ -62,9 +62,15 @@ fn as_written(
         return Ok(Box::new(tune::captured_subject(captured.clone())?));
     }
     if is_file(&options.kernel) {
-        if !data.set.is_empty() || data.trace.is_some() {
-            return Err(Error::usage("`--set` and `--trace` are for gallery kernels")
+        if data.trace.is_some() {
+            return Err(Error::usage("`--trace` is for gallery kernels")
                 .accepted("for a file, `--launch FILE.toml` gives its arguments"));
+        }
+        if !data.set.is_empty() && data.launch.is_none() {
+            return Err(Error::usage(
+                "a kernel from a file has a launch file, whose numbers are set or varied",
+            )
+            .accepted("`--launch FILE.toml`, which `headstart launch-template` writes"));
         }
         let launch = launch_of(data)?;
         if let Some(module) = Module::of(options)? {
@@ -172,10 +178,14 @@ fn made_up(subject: FileSubject) -> Result<FileSubject> {
 }
 
 fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
-    match &data.launch {
-        Some(path) => LaunchFile::read(path),
-        None => Ok(LaunchFile::default()),
+    let mut launch = match &data.launch {
+        Some(path) => LaunchFile::read(path)?,
+        None => LaunchFile::default(),
+    };
+    for setting in &data.set {
+        launch.set(setting)?;
     }
+    Ok(launch)
 }
 
 /// An entry of a module in PTX, with its launch.
@@ -239,7 +249,7 @@ impl Module {
             launch,
         };
         if let Some(entry) = module.entry_name()? {
-            module.launch = module.launch.naming(compiled.names(&entry));
+            module.launch = module.launch.naming(compiled.names(&entry), compiled.debug);
         }
         Ok(module)
     }

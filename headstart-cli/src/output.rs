@@ -38,6 +38,12 @@ pub fn tell(sentence: &str) {
     }
 }
 
+/// Writes another program's lines to standard error as they came: an error that follows refers to them.
+pub fn tell_lines(text: &str) {
+    let is_foreign = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let _ = write!(io::stderr(), "{}", text.replace(is_foreign, "\u{fffd}"));
+}
+
 /// A number of things: `1 case`, `2,048 cases`.
 pub fn counted(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };

@@ -329,7 +329,7 @@ impl Progress for Bar {
         explain(|| format!("{at}  plans listed and derived"));
         // A search goes on with its plans in another geometry.
         if self.said.get().is_none() {
-            tell(&format!("{plans} plans to try"));
+            tell(&format!("plans to try, the plain kernel included: {plans}"));
         }
         let said = Said {
             at: Instant::now(),

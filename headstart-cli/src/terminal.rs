@@ -120,6 +120,16 @@ pub fn output() -> Columns {
     known.unwrap_or(Columns::UNLIMITED).in_terms(TERMS.get().copied())
 }
 
+/// The same for a report, whose lines have in a file, a log or a notebook the width that it is laid out for.
+pub fn report() -> Columns {
+    const WIDTH: usize = 100;
+    let columns = output();
+    match columns.width() {
+        usize::MAX => Columns::new(WIDTH).in_terms(TERMS.get().copied()),
+        _ => columns,
+    }
+}
+
 /// The same of standard error.
 pub fn errors() -> Columns {
     let known = TERMINAL.get().map(|terminal| terminal.errors);

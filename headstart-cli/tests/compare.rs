@@ -93,6 +93,16 @@ fn two_plans_have_times_counters_and_code() {
     assert!(has_copy("b") && !has_copy("a"), "{lines:?}");
 }
 
+/// Who brings PTX is shown PTX.
+#[test]
+fn plans_of_a_module_are_compared_in_its_language() {
+    let kernel = format!("{}/../corpus/first.ptx:gather", env!("CARGO_MANIFEST_DIR"));
+    let found = json(&[
+        "compare", "none", "unroll:2", "--kernel", &kernel, "--device", "sim:h200",
+    ]);
+    assert_eq!(found["code"]["form"], "PTX");
+}
+
 #[test]
 fn the_code_is_cut_unless_all_of_it_is_wanted_and_coloured_where_colours_are() {
     let plans = ["compare", "none", "values=rolling-async:4", "--kernel", "gather"];

@@ -424,13 +424,42 @@ fn cuda_c_is_compiled_and_has_its_names() {
         module.contains(".entry gather(") && module.contains("first.cu"),
         "{module}"
     );
+    // Members of a structure have the source's names.
+    let members = folder.path().join("members.cu");
+    let text = "struct Args { const int* idx; const float* table; float* out; int n; };\n\
+                extern \"C\" __global__ void k(Args a) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  \
+                if (i < a.n) a.out[i] = a.table[a.idx[i]];\n}\n";
+    fs::write(&members, text).expect("written");
+    let members = members.to_string_lossy();
+    let (status, template) = with_environment(&["launch-template", &members], &[("PATH", &path)]);
+    assert_eq!(status, Some(0), "{template}");
+    let named = folder.path().join("members.toml");
+    fs::write(&named, &template).expect("written");
+    for member in ["idx", "table", "out", "n"] {
+        assert!(
+            template.contains(&format!("[parameters.\"a.{member}\"]")),
+            "{template}"
+        );
+    }
+    let named = named.to_string_lossy();
+    let run = ["run", &members, "--launch", &named, "--device", "sim:h200"];
+    let (status, said) = with_environment(&run, &[("PATH", &path)]);
+    assert_eq!(status, Some(0), "{said}");
+    fs::write(&*named, template.replace("a.idx", "a.indices")).expect("written");
+    let (status, said) = with_environment(&run, &[("PATH", &path)]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("a.idx") && said.contains("a.table"), "{said}");
     // What is wrong with a file its compiler says.
     let wrong = folder.path().join("wrong.cu");
     fs::write(&wrong, "__global__ void k(int *p) { *p = nothing; }\n").expect("written");
     let (status, said) = with_environment(&["tune", &wrong.to_string_lossy()], &[("PATH", &path)]);
     assert_eq!(status, Some(1), "{said}");
     assert!(
-        said.contains("nothing") && said.contains("NVCC_APPEND_FLAGS"),
+        said.contains("wrong.cu(1): error") && said.contains("   ^\n"),
+        "with the caret: {said}"
+    );
+    assert!(
+        said.contains("says stands above") && said.contains("NVCC_APPEND_FLAGS"),
         "{said}"
     );
 }
@@ -476,6 +505,8 @@ fn the_compiler_is_found_and_asked_for_lines_and_names() {
     for expected in ["-ptx -lineinfo -arch=sm_80", "-ptx -G -arch=sm_80"] {
         assert!(calls.contains(expected), "{calls}");
     }
+    let (status, said) = with_environment(&arguments, &[("CUDA_PATH", home)]);
+    assert_eq!(status, Some(0), "{said}");
     let flags = std::ffi::OsStr::new("-arch=sm_90a");
     with_environment(&arguments, &[("CUDA_HOME", home), ("NVCC_APPEND_FLAGS", flags)]);
     // Without a compiler the way to one is said.

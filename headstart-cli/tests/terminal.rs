@@ -395,3 +395,29 @@ fn the_gallery_fits_80_columns_in_a_pipe() {
     let wide = text.lines().find(|line| line.chars().count() > 80);
     assert!(text.contains("gather") && wide.is_none(), "{wide:?}");
 }
+
+#[test]
+fn reports_have_lines_of_100_characters_in_a_pipe() {
+    let set = [
+        "attention",
+        "--set",
+        "sequences=4",
+        "--set",
+        "tokens=256",
+        "--set",
+        "pool=1024",
+    ];
+    let on = ["--device", "sim:h200", "--plans"];
+    let plan = "unroll:8,keys=rolling-async:8/interleaved,values=rolling-async:8/interleaved,pages=rolling-registers:16";
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .arg("tune")
+        .args(set)
+        .args(on)
+        .arg(plan)
+        .env_remove("COLUMNS")
+        .output()
+        .expect("the command starts");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wide = report.lines().find(|line| line.chars().count() > 100);
+    assert!(report.contains("Verdict: ") && wide.is_none(), "{wide:?}");
+}

@@ -507,9 +507,11 @@ fn statements_that_would_allow_more_are_named() {
     let said = unlocking("lookup.ptx", "bfs_step", "no_overflow = true");
     assert!(
         said.iter()
-            .any(|said| said.contains("`readonly = [\"param_2\"]`")),
+            .any(|said| said.contains("`readonly = [\"param_2\"]`")
+                && said.contains("lets loads from `param_2`")),
         "{said:?}"
     );
+    assert!(said.iter().all(|said| !said.contains("@L__")), "{said:?}");
     let all = "no_overflow = true\nreadonly = [\"param_2\"]";
     let rest = unlocking("lookup.ptx", "bfs_step", all);
     assert!(rest.iter().all(|said| !said.contains("\"param_2\"")), "{rest:?}");

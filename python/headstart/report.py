@@ -126,7 +126,7 @@ class Report:
         try:
             import pandas
         except ImportError as missing:
-            raise UsageError("a data frame needs pandas: `pip install headstart[notebook]`") from missing
+            raise UsageError("a data frame needs pandas: `pip install pandas`") from missing
 
         rows = [vars(choice) for choice in self.choices]
         return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen", "between"])

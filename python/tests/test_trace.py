@@ -105,7 +105,7 @@ def test_a_trace_is_imported_and_tuned(tmp_path: Path, compilation, launch) -> N
     # A folder with something in it is left alone.
     with pytest.raises(headstart.UsageError, match="is not empty"):
         _command.run(words, environment=this)
-    with pytest.raises(headstart.UsageError, match="pip install headstart"):
+    with pytest.raises(headstart.UsageError, match="scripts/wheel"):
         _command.run(words, environment={"HEADSTART_PYTHON": "/nowhere/python3"})
     with pytest.raises(headstart.KernelError, match="no launch of such a kernel"):
         _command.run([*words[:-1], str(tmp_path / "none"), "--kernel", "nothing"], environment=this)

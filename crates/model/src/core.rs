@@ -14,7 +14,7 @@ use super::{DeviceModel, Observation, SharedMemory};
 numbers! {
     /// The resources of a core (SM, Xe-core, subslice).
     pub struct Core in "core" {
-        /// Cores of the device.
+        /// Cores of the device (SMs, Xe-cores, compute units).
         count: Quantity<Count> [positive];
         /// Stacks of a card that the device has: each has as many of the cores, and as much of the memory.
         stacks: Quantity<Count> = {

@@ -61,7 +61,7 @@ numbers! {
         lines_per_cycle: Quantity<PerCycle>;
         /// Lines per cycle that are not found, and asked of L2; hints and stores ask for as many.
         misses_per_cycle: Quantity<PerCycle>;
-        /// Sectors that can be on their way to a core at once.
+        /// Sectors that can be on their way to a core at once (MSHRs, miss-status holding registers).
         outstanding: Quantity<Count>;
         /// Whether a load that misses returns only after the asynchronous copies that the sub-group started
         /// before it.
@@ -226,7 +226,7 @@ numbers! {
         nvidia: 12 because "fitted on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 places=16384 stride=16384`: 142 cycles a load from random pages of 1 GiB (`together=1`), 122 where 8 neighbours read one page, 79 where 16 do, 56 where 32 do",
         intel: 0 because "not known",
     };
-        /// Bytes whose translations are kept.
+        /// Bytes whose translations are kept (the reach of the TLB).
         reach: Quantity<Bytes>;
         /// The latency that a miss adds to a load; if walks read memory, a miss whose page-table entry is in L2.
         miss: Quantity<Cycles>;

@@ -146,6 +146,7 @@ pub fn sample() -> Report {
         notes: vec!["simulated".to_owned()],
         waits: Vec::new(),
         taken_for_granted: Vec::new(),
+        unlocking: Vec::new(),
         partial: None,
     }
 }

@@ -22,7 +22,8 @@ pub struct KernelOptions {
 /// The data that a kernel runs on.
 #[derive(Args, Clone, Debug)]
 pub struct DataOptions {
-    /// Set a parameter of a gallery kernel; repeatable
+    /// Set a parameter of a gallery kernel or, of a kernel from a file, `groups`, `group` or a scalar of its launch file;
+    /// repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Take the indices from entry N of an application trace in Spatter's JSON format

@@ -22,7 +22,7 @@ pub struct Tune {
     #[command(flatten)]
     pub on: DeviceOptions,
     /// Try only these plans, separated by semicolons; `likely` tries the few that are most likely to help
-    #[arg(long, value_name = "PLAN;…")]
+    #[arg(long, visible_alias = "plan", value_name = "PLAN;…")]
     pub plans: Option<String>,
     /// On a GPU: measure only N plans, first those that are likely to help and then those like the fastest, or `all`
     /// [default: 28, and all of --plans or of a --shard]
@@ -65,7 +65,10 @@ Examples:
   headstart tune gather --set items=64 --html gather.html
   headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
   headstart tune cap --budget 60 --json cap.json
-  headstart tune --bin target/release/my-program --device sim:h200";
+  headstart tune --bin target/release/my-program --device sim:h200
+
+FILE.cu is compiled for sm_80 by nvcc, of CUDA_HOME, CUDA_PATH or PATH, or else by clang++.
+Flags of the build (-I, -D, -arch) can stand in NVCC_APPEND_FLAGS, which nvcc reads itself.";
 
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]

@@ -40,7 +40,7 @@ pub fn run(options: &Advise) -> Result<()> {
     if let Some(share) = options.share {
         advice = advice.within_program(share)?;
     }
-    let text = advise::text(&advice, terminal::output());
+    let text = advise::text(&advice, terminal::report());
     if let Some(json) = &json {
         json.write(&json_line(&advice)?)?;
     }

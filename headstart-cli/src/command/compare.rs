@@ -23,9 +23,9 @@ pub fn run(options: &Compare) -> Result<()> {
     if let Some(destination) = &json {
         destination.write(&json_line(&shown::json(&comparison))?)?;
     }
-    let text = shown::text(&comparison, terminal::output());
+    let text = shown::text(&comparison, terminal::report());
     let code = comparison.code.as_ref();
-    let code = code.map(|code| shown::code(code, options.all_code, terminal::output()));
+    let code = code.map(|code| shown::code(code, options.all_code, terminal::report()));
     if let Some(destination) = &html {
         let all = format!("{text}\n{}", code.as_deref().unwrap_or_default());
         let title = format!("{} and {}", options.a, options.b);

@@ -53,6 +53,6 @@ pub fn run(options: &Sweep) -> Result<()> {
     let mut taken = destinations.iter().flatten();
     match taken.any(|destination| matches!(destination, Destination::Standard)) {
         true => Ok(()),
-        false => print(&sweep::text(&swept, terminal::output())),
+        false => print(&sweep::text(&swept, terminal::report())),
     }
 }

@@ -153,8 +153,8 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         true => written.iter().for_each(|line| tell(line)),
         false => {
             print(&match terminal::is_verbose() {
-                true => table::in_full(&report, terminal::output()),
-                false => table::text(&report, terminal::output()),
+                true => table::in_full(&report, terminal::report()),
+                false => table::text(&report, terminal::report()),
             })?;
             clock.over("report printed");
             print(exchanged.as_deref().unwrap_or_default())?;

@@ -84,7 +84,12 @@ pub fn plans(kernel: &KernelOptions, names: [&str; 2], on: &On<'_>) -> Result<Co
     };
     let (a, ran_a) = next(names[0])?;
     let (b, ran_b) = next(names[1])?;
-    let code = code(on, on.form.unwrap_or(CodeForm::Ir), [&ran_a, &ran_b])?;
+    // Who brings PTX reads PTX.
+    let usual = match Module::of(kernel)?.is_some() && on.device.ptx_target().is_some() {
+        true => CodeForm::Ptx,
+        false => CodeForm::Ir,
+    };
+    let code = code(on, on.form.unwrap_or(usual), [&ran_a, &ran_b])?;
     Ok(comparison(on, [a, b], [&ran_a, &ran_b], code))
 }
 

@@ -37,7 +37,14 @@ const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling fro
                      NAME+NAME=A/B,C/D sets both at once; 64KiB is 65536";
 
 /// Units of bytes, and how many they are.
-const UNITS: [(&str, u64); 3] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+const UNITS: [(&str, u64); 6] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+];
 
 /// A number without its unit, and the unit; empty where it has none.
 fn unit(value: &str) -> (&str, &'static str) {
@@ -83,6 +90,9 @@ impl Over {
             .map(|(name, values)| (name.trim(), values.trim()))
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| wrong("this varies nothing".to_owned()).accepted(FORMS))?;
+        if name.contains(',') {
+            return Err(wrong("names that are set together are joined by `+`".to_owned()).accepted(FORMS));
+        }
         let varied = match name {
             "distance" => Varied::Distance,
             "strategy" => Varied::Strategy,
@@ -234,7 +244,7 @@ mod tests {
         };
         assert_eq!(values("l2.bytes=1MiB..4MiB"), ["1MiB", "2MiB", "4MiB"]);
         assert_eq!(
-            settings("l2.bytes=0.5MiB,64KiB"),
+            settings("l2.bytes=0.5MiB,64Ki"),
             [["l2.bytes=524288"], ["l2.bytes=65536"]]
         );
         assert_eq!(
@@ -273,6 +283,7 @@ mod tests {
             "items=1..8:1",
             "items=1..1000000:999999",
             "items=1,,2",
+            "l1.latency,l2.latency=30/200",
         ] {
             let error = Over::parse(text).expect_err(text).to_string();
             assert!(error.contains("--over"), "{error}");

@@ -198,6 +198,7 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     }
     let varied: Vec<&str> = request.over.iter().map(|over| over.axis.name.as_str()).collect();
     let parameters = first.subject.parameters().into_iter();
+    let parameters = geometry(&settings).into_iter().chain(parameters);
     Ok(Sweep {
         kernel: first.subject.name().to_owned(),
         device: device::find_or_first(request.device, request.model)?.name(),
@@ -215,6 +216,26 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
         points,
         notes,
     })
+}
+
+/// The work-groups and their size, as far as all settings have the same and no parameter says it.
+fn geometry(settings: &[Setting]) -> Vec<(String, String)> {
+    let one = |extents: [u32; 3]| match extents {
+        [x, 1, 1] => x.to_string(),
+        [x, y, z] => format!("{x}×{y}×{z}"),
+    };
+    let extents: [(&str, fn(&Workload) -> [u32; 3]); 2] = [
+        ("groups", |workload| workload.groups),
+        ("group", |workload| workload.group),
+    ];
+    let told = |(name, of): (&str, fn(&Workload) -> [u32; 3])| {
+        let first = settings.first()?;
+        let extents = of(&first.workload);
+        let is_same = settings.iter().all(|setting| of(&setting.workload) == extents);
+        let is_said = first.subject.parameters().iter().any(|(own, _)| own == name);
+        (is_same && !is_said).then(|| (name.to_owned(), one(extents)))
+    };
+    extents.into_iter().filter_map(told).collect()
 }
 
 /// The settings of a sweep, and which of them each combination has.

@@ -10,6 +10,7 @@ fn an_unknown_plan() {
         2 tune gather --plans unroll:4;values=rolling_async:4 => column 8 & did you mean `rolling-async`?
         2 run gather --plan values=rolling-async:0 => column 22 & distance 0 & 1 to 4096
         2 tune gather --plans ; => names no plan
+        2 tune gather --plan ; => names no plan
         2 emit gather --plan valeus=cache:L2:1 => valeus & values
     ",
     );

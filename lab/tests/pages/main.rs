@@ -5,6 +5,7 @@
 mod corpus_results;
 mod documents;
 mod function_times;
+mod programs;
 mod results;
 mod strategies;
 

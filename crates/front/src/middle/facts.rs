@@ -1,6 +1,7 @@
 //! The caller's facts about an entry's parameters, beyond those in the module.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::ir::{Fused, Kernel, Races, Type};
 
@@ -9,6 +10,8 @@ use crate::ir::{Fused, Kernel, Races, Type};
 pub struct Facts {
     /// What reports call the entry's parameters, in their order, where the module does not say.
     pub names: Vec<String>,
+    /// The same module as its compiler makes it with debug information: its names of structures' members hold here.
+    pub source: Option<Arc<String>>,
     /// By the parameter's name, as the kernel has it: the PTX name without the entry's in front.
     pub parameters: BTreeMap<String, ParameterFacts>,
     /// Bytes of dynamic shared memory that the launch asks for.

@@ -120,7 +120,11 @@ pub(super) fn renamed(
             };
             let is_free = |new: &String| slots.all.iter().all(|other| other.name != *new);
             if let Some(new) = new.filter(is_free) {
-                *field = Some(std::mem::replace(&mut slots.all[number].name, new));
+                let old = std::mem::replace(&mut slots.all[number].name, new);
+                // The source's name of a member says more than its offset.
+                if !field.as_deref().is_some_and(is_member) {
+                    *field = Some(old);
+                }
             }
         }
     }
@@ -132,6 +136,11 @@ pub fn parameter_names(text: &str, entry: &str) -> Vec<String> {
     let known = members(text, entry).unwrap_or_default();
     let names = (0..).map_while(|number| known.get(&(number, u64::MAX)));
     names.map(|field| field.name.clone()).collect()
+}
+
+/// Whether the source's name is one of a structure's member.
+pub fn is_member(name: &str) -> bool {
+    name.contains(['.', '['])
 }
 
 /// Facts that name parameters as the source does, with the kernel's names.
@@ -165,9 +174,10 @@ pub(super) fn facts_of_slots(
     }
     if let Some(name) = facts.parameters.keys().find(|name| !is_slot(name)) {
         let own = slots.all.iter().map(|slot| slot.name.as_str());
-        let names = own.zip(fields).enumerate().map(|(number, (own, field))| {
-            let given = facts.names.get(number).map(String::as_str);
-            given.or(field.as_deref()).unwrap_or(own)
+        let has_names = !facts.names.is_empty();
+        let names = own.zip(fields).map(|(own, field)| {
+            let field = field.as_deref().filter(|field| !has_names || is_member(field));
+            field.unwrap_or(own)
         });
         return Err(Error::usage(format!(
             "{} has no parameter {}",

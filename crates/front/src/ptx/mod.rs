@@ -63,7 +63,7 @@ mod workspace;
 
 pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
-pub use fields::parameter_names;
+pub use fields::{is_member, parameter_names};
 pub use lexer::NEXT_LINE;
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
@@ -340,7 +340,11 @@ fn translate_cut(
         flow = cuts::with_edges(flow, &cuts, &edges).map_err(about)?;
     }
     let mut slots = slots::slots(function, &body, &variables).map_err(about)?;
-    let fields = fields::in_source(text, function, &mut slots);
+    let fields = match &facts.source {
+        // Another module: its names hold for this one, and its code does not.
+        Some(source) => fields::in_source(source, function, &mut slots.clone()),
+        None => fields::in_source(text, function, &mut slots),
+    };
     let fields = fields::renamed(function, &mut slots, fields, &facts.names)?;
     let facts = &fields::facts_of_slots(function.name, facts, &slots, &fields)?;
     let kinds = kinds::kinds(&slots, &body, &variables);

@@ -26,12 +26,12 @@ fn roofs(bounds: &Bounds, advised: Option<f64>, is_far: bool) -> Vec<String> {
         let factor = speedup(bounds.best_speedup);
         sentences.push(match (is_far, advised) {
             (true, _) => format!(
-                "The device's limits are far away, so they bound no plan: {} alone takes {time}, {factor}.",
+                "The device's limits are far away, so they bound no plan: the nearest is {}, {time} or {factor}.",
                 roof.name
             ),
-            (false, None) => format!("At most about {factor}: {} alone takes {time}.", roof.name),
+            (false, None) => format!("At most about {factor}: the limit is {}, {time}.", roof.name),
             (false, Some(advised)) => format!(
-                "At most about {factor}: {} alone takes {time}; the advice reaches {} of it.",
+                "At most about {factor}: the limit is {}, {time}; the advice reaches {} of it.",
                 roof.name,
                 percent((advised / bounds.best_speedup).min(1.0))
             ),
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(
             sentences(&bounds, 2.78, Some(2.78)),
             [
-                "At most about 2.78×: bandwidth of device memory alone takes 441 µs; the advice reaches 100 % of it.",
+                "At most about 2.78×: the limit is bandwidth of device memory, 441 µs; the advice reaches 100 % of it.",
                 "The next limits: issue of instructions 55 µs.",
                 "If no sub-group waited for a load and nothing else changed: 5.81× (Amdahl).",
                 "To arrive in time, a load has to start at least 1 iteration ahead.",
@@ -123,7 +123,7 @@ mod tests {
         };
         let said = sentences(&bounds, 1.2, None);
         assert!(said[0].contains("1.90× (Amdahl)"), "{said:?}");
-        let last = "The device's limits are far away, so they bound no plan: bandwidth of device memory alone takes 1 µs, 940×.";
+        let last = "The device's limits are far away, so they bound no plan: the nearest is bandwidth of device memory, 1 µs or 940×.";
         assert_eq!(said[1], last);
         assert_eq!(bounds.nearest(1.2), Some(("no waiting for loads at all", 1.9)));
         // A plan that comes near makes it a bound.

@@ -127,6 +127,9 @@ pub struct Report {
     /// The requirements of every launch of the rewritten entry beyond those of its module, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_for_granted: Vec<String>,
+    /// Statements of the author's by which more plans would be possible, a sentence each: those that allow most come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlocking: Vec<String>,
     /// How far the search came, where it was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
@@ -171,31 +174,40 @@ impl Report {
                 "dropped as certainly slower than the best",
             ),
             (count(|trial| trial.reason().is_some()), "refused"),
-            (all.saturating_sub(count(|_| true)), "were left"),
+            (all.saturating_sub(count(|_| true)), "left"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-        (all > 0).then(|| format!("Of {all} plans {}.", parts.join(", ")))
+        let plans = if all == 1 { "plan" } else { "plans" };
+        (all > 0).then(|| format!("Of {all} {plans} {}.", parts.join(", ")))
     }
 
     /// How the advised plan was checked, and how the numbers were made.
     #[doc(hidden)]
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        self.checks().chain(self.notes.iter().cloned())
+        let unlocking = self.unlocking.iter().cloned();
+        self.checks()
+            .chain(self.weakness())
+            .chain(self.notes.iter().cloned())
+            .chain(unlocking)
+    }
+
+    /// The launches that the advised plan was checked on: one that is advised for another geometry was checked there.
+    fn perturbed_there(&self) -> Option<&Perturbed> {
+        match self.verdict.is_of_geometry() {
+            true => self.best_elsewhere.as_ref()?.perturbed.as_ref(),
+            false => self.perturbed.as_ref(),
+        }
+    }
+
+    /// Why the advised plan's check proves little; none where it covered everything.
+    pub(crate) fn weakness(&self) -> Option<String> {
+        self.perturbed_there()?.weakness()
     }
 
     /// How the advised plan was checked.
     pub(crate) fn checks(&self) -> impl Iterator<Item = String> {
-        // A plan advised for another geometry was checked there.
-        let elsewhere = self
-            .best_elsewhere
-            .as_ref()
-            .and_then(|other| other.perturbed.as_ref());
-        let checked = match self.verdict.is_of_geometry() {
-            true => elsewhere,
-            false => self.perturbed.as_ref(),
-        };
-        let checked = checked.into_iter().flat_map(Perturbed::sentences);
+        let checked = self.perturbed_there().into_iter().flat_map(Perturbed::sentences);
         let at_full_size = self.checked.iter().flat_map(Checked::sentences);
         let waits = waiting::sentence(&self.waits);
         let waits =
@@ -235,6 +247,16 @@ impl Report {
             (verdict, _, Some(other)) if verdict.is_of_geometry() => Some(other.speedup),
             (verdict, Some(other), None) if verdict.is_of_geometry() => Some(other.speedup),
             _ => Some(self.best.speedup),
+        }
+    }
+
+    /// Why a module without a plan is written as it was: a search that decided nothing found out nothing about the plans.
+    #[doc(hidden)]
+    pub fn why_as_it_was(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Undecided if !self.unlocking.is_empty() => "no plan may be tried for lack of statements",
+            Verdict::Undecided => "too few plans were timed to tell whether one is worth it",
+            _ => "no plan is worth it",
         }
     }
 
@@ -316,7 +338,9 @@ impl Report {
         let roof = self.bounds.as_ref().and_then(|bounds| bounds.roofs.first());
         match (self.timed(), roof) {
             ((0, _), _) if self.partial.is_none() => "none applies".to_owned(),
-            ((0, _), Some(roof)) => format!("{} alone takes {}", roof.name, number::duration(roof.least_ns)),
+            ((0, _), Some(roof)) => {
+                format!("the limit is {}, {}", roof.name, number::duration(roof.least_ns))
+            }
             ((count, most), _) => {
                 let surely = if most >= THRESHOLD { " for sure" } else { "" };
                 format!(
@@ -334,7 +358,12 @@ impl Report {
             .as_ref()
             .map_or(self.trials.len() - 1, |partial| partial.of);
         let mut text = match self.timed() {
-            (0, _) if of == 0 => "No plan was tried.".to_owned(),
+            (0, _) if of == 0 => match self.unlocking.first() {
+                Some(statement) => {
+                    format!("No plan may be tried yet: nothing says what one would rest on. {statement}")
+                }
+                None => "No plan was tried.".to_owned(),
+            },
             (0, _) => format!("None of {of} plans was timed, so nothing is known of what they gain."),
             (count, most) => format!(
                 "{count} of {of} plans were timed, none of them over {}: too few to tell what the others gain.",

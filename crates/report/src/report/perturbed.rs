@@ -55,7 +55,6 @@ impl Perturbed {
             agreed,
             not_for,
             dropped_for,
-            weakly_checked,
             on_device,
             ..
         } = self;
@@ -78,7 +77,9 @@ impl Perturbed {
             };
             let others = match not_for {
                 0 => String::new(),
-                others => format!("; {others} more are launches that it is not made for"),
+                others => {
+                    format!("; {others} more have sizes that the plan is not for, and would run the original")
+                }
             };
             sentences.push(format!(
                 "On {all} small launches with other scalars, data and sizes (seed {seed}) the plan left the same bits as the plain \
@@ -88,12 +89,12 @@ impl Perturbed {
         match (launches, dropped) {
             (0, 0) => sentences.push(format!("The plan was checked on no other launch (seed {seed}).")),
             (0, _) => sentences.push(format!(
-                "The plan was checked on no other launch: on all {dropped} that were made up (seed {seed}) the kernel as it is fails \
-                 itself{rules}."
+                "The plan was checked on no other launch: of {dropped} generated test launches (seed {seed}) all were thrown away, \
+                 because the original kernel itself failed on them{rules}."
             )),
             (_, 0) => {}
             _ => sentences.push(format!(
-                "{dropped} more that were made up do not count, as the kernel as it is fails on them itself{rules}."
+                "{dropped} more generated test launches were thrown away, because the original kernel itself failed on them{rules}."
             )),
         }
         if let Some(OnDevice { agreed, dropped }) = on_device {
@@ -107,9 +108,12 @@ impl Perturbed {
                 "On the device it left the same as the kernel as it is on {agreed} such launches{dropped}."
             ));
         }
-        if !weakly_checked.is_empty() {
-            sentences.push(format!("That proves little: {}.", weakly_checked.join("; ")));
-        }
         sentences
+    }
+
+    /// Why these launches prove little; none where they covered everything.
+    pub fn weakness(&self) -> Option<String> {
+        let weakly = self.weakly_checked.join("; ");
+        (!weakly.is_empty()).then(|| format!("The check on other launches proves little: {weakly}."))
     }
 }

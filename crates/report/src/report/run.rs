@@ -25,9 +25,14 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
     let fits = evidence.fits.as_ref()?;
     let counted = evidence.counted().map(figures);
     let full = format!(
-        "{} of {} sub-groups are resident on each core{} ({} occupancy)",
+        "{} of {} sub-groups {} resident on each core{} ({} occupancy)",
         counted.clone().unwrap_or_else(|| resident.to_string()),
         evidence.places,
+        if counted.is_none() && resident == 1 {
+            "is"
+        } else {
+            "are"
+        },
         if counted.is_some() { " on average" } else { "" },
         percent(occupancy)
     );
@@ -39,16 +44,14 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
         )
     } else if evidence.is_starved() && hardly_waits(evidence) {
         format!(
-            "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
-            grouped(evidence.groups),
-            evidence.group,
+            "With {} {full}, where {} would fit; for loads they hardly wait.",
+            launched(evidence),
             fits.sub_groups_per_core
         )
     } else if evidence.is_starved() {
         format!(
-            "The device is starved of work-groups: with {} work-groups of {} work-items only {full}, where {} would fit.",
-            grouped(evidence.groups),
-            evidence.group,
+            "The device is starved of work-groups: with {} only {full}, where {} would fit.",
+            launched(evidence),
             fits.sub_groups_per_core
         )
     } else if occupancy >= 0.5 {
@@ -56,6 +59,16 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
     } else {
         format!("Only {full}; more do not fit because of {}.", fits.limit())
     })
+}
+
+/// The work-groups of a launch, and their work-items.
+fn launched(evidence: &Evidence) -> String {
+    let count = |number: u64, what: &str| match number {
+        1 => format!("1 {what}"),
+        _ => format!("{} {what}s", grouped(number)),
+    };
+    let groups = count(evidence.groups, "work-group");
+    format!("{groups} of {}", count(u64::from(evidence.group), "work-item"))
 }
 
 /// Device memory's throughput and its share of the peak, without a full stop.
@@ -122,4 +135,27 @@ pub fn sentence(text: &str) -> String {
     characters.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(characters).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::starved;
+
+    #[test]
+    fn one_is_not_said_as_many() {
+        let mut one = Evidence {
+            groups: 1,
+            group: 32,
+            ..starved()
+        };
+        if let Some(fits) = &mut one.fits {
+            fits.sub_groups_per_group = 1;
+        }
+        let said = filling(&one).expect("it is known");
+        assert!(
+            said.contains("with 1 work-group of 32 work-items only 1 of 64 sub-groups is resident"),
+            "{said}"
+        );
+    }
 }

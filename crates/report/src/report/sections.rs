@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::columns::Columns;
-use super::{Partial, Report, table, taken};
+use super::{Partial, Report, Verdict, table, taken};
 
 /// Lines of a report at 100 characters a line; a narrower terminal shows the same in more.
 pub(crate) const LINES: usize = 40;
@@ -42,6 +42,7 @@ impl Sections {
         let partial = report.partial.as_ref().map(Partial::to_string);
         let others = others.iter().filter(|note| Some(*note) != partial.as_ref());
         sure.extend(ranked(1, report.checks().chain(others.cloned()).collect()));
+        sure.extend(report.weakness().map(|weakness| (ALWAYS, weakness)));
         sure.extend(partial.iter().map(|partial| (ALWAYS, partial.clone())));
         let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);
         sure.extend(left_out.map(|reason| (9, format!("Not tried: {reason}."))));
@@ -55,7 +56,10 @@ impl Sections {
         let asked = report.ways.iter().flat_map(|ways| &ways.best);
         let asked = asked.flat_map(|best| best.way.how());
         let asked = asked.map(|how| format!("To get {how}."));
-        let asked = ranked(1, asked.collect()).collect();
+        // The first of them is a part of the verdict where nothing is known without it.
+        let told = usize::from(report.verdict == Verdict::Undecided && report.trials.len() == 1);
+        let statements = report.unlocking.iter().skip(told).cloned();
+        let asked = ranked(1, asked.chain(statements).collect()).collect();
         Sections {
             sections: vec![
                 ("Before any plan", first),
@@ -117,7 +121,9 @@ impl Sections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{LaunchSettings, SettingsTrial, Ways};
+    use std::collections::BTreeMap;
+
+    use crate::report::{LaunchSettings, Perturbed, SettingsTrial, Ways};
     use crate::samples::sample;
 
     #[test]
@@ -156,6 +162,18 @@ mod tests {
             "`values` overlaps nothing".to_owned(),
             "`n` is at least 1".to_owned(),
         ];
+        report.perturbed = Some(Perturbed {
+            kernel: String::new(),
+            seed: 1,
+            digest: String::new(),
+            launches: 441,
+            dropped: 0,
+            dropped_for: BTreeMap::new(),
+            agreed: 441,
+            not_for: 0,
+            on_device: None,
+            weakly_checked: vec!["the loop at k.cu:19:3 never had more than 9 iterations".to_owned()],
+        });
         let text = table::text(&report, Columns::new(100));
         assert!(text.lines().count() <= LINES, "{text}");
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in:\n{text}"));
@@ -166,6 +184,7 @@ mod tests {
             "\nWhy\n",
             "Reason 0",
             "\nHow sure\n",
+            "proves little: the loop at k.cu:19:3",
             "takes for granted",
             "`-v`",
         ];

@@ -40,6 +40,7 @@ const SYCL: &[(&str, &str)] = &[
     ("core", "Xe-core"),
     ("shared memory", "local memory"),
     ("Shared memory", "Local memory"),
+    ("L2", "L3"),
 ];
 
 impl Terms {
@@ -173,8 +174,8 @@ mod tests {
             assert_eq!(Terms::Cuda.said(ours), cuda);
         }
         assert_eq!(
-            Terms::Sycl.said("A core has shared memory for its work-groups."),
-            "An Xe-core has local memory for its work-groups."
+            Terms::Sycl.said("A core has shared memory for its work-groups, then L2 (`--l2`)."),
+            "An Xe-core has local memory for its work-groups, then L3 (`--l2`)."
         );
     }
 

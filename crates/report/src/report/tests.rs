@@ -114,6 +114,10 @@ fn a_search_that_tried_nothing_decides_nothing() {
         assert!(conclusion.contains(expected), "{conclusion}");
     }
     assert!(!conclusion.contains("worth it"), "{conclusion}");
+    assert!(
+        report.why_as_it_was().starts_with("too few plans were timed"),
+        "a module that is written says no more"
+    );
     let partial = report
         .partial
         .as_ref()
@@ -126,6 +130,24 @@ fn a_search_that_tried_nothing_decides_nothing() {
     let json = serde_json::to_value(&report).expect("serializable");
     assert_eq!(json["verdict"], "undecided");
     assert_eq!(json["partial"]["telling_left"], 24);
+}
+
+#[test]
+fn a_kernel_that_lacks_statements_is_told_which() {
+    let mut report = sample();
+    report.trials.truncate(1);
+    report.plain_best_geometry = None;
+    report.verdict = Verdict::Undecided;
+    report.unlocking = ["a", "b"]
+        .map(|name| format!("If so, say `unaliased = [\"{name}\"]`."))
+        .into();
+    let text = table::text(&report, columns::Columns::new(100)).replace("\n  ", " ");
+    let (verdict, rest) = text.split_once("\nWhy").expect("the reasons");
+    assert!(verdict.contains("No plan may be tried yet"), "{text}");
+    assert!(verdict.contains("unaliased = [\"a\"]"), "{text}");
+    assert!(rest.contains("unaliased = [\"b\"]"), "{text}");
+    assert_eq!(text.matches("unaliased = [\"a\"]").count(), 1, "{text}");
+    assert!(!text.contains("worth it"), "{text}");
 }
 
 #[test]
@@ -142,11 +164,14 @@ fn what_was_not_checked_is_not_counted() {
         on_device: None,
         weakly_checked: vec!["no launch is as small as these".to_owned()],
     };
-    let expected = [
-        "The plan was checked on no other launch (seed 1).",
-        "That proves little: no launch is as small as these.",
-    ];
-    assert_eq!(none.sentences(), expected);
+    assert_eq!(
+        none.sentences(),
+        ["The plan was checked on no other launch (seed 1)."]
+    );
+    assert_eq!(
+        none.weakness().as_deref(),
+        Some("The check on other launches proves little: no launch is as small as these.")
+    );
 }
 
 #[test]
@@ -171,8 +196,8 @@ fn dropped_draws_are_counted_by_rule() {
         said[0].ends_with("the same bits as the plain kernel in all."),
         "{said:?}"
     );
-    let end = "97 more that were made up do not count, as the kernel as it is fails on them itself: an index beyond its memory (90), a \
-               race (7).";
+    let end = "97 more generated test launches were thrown away, because the original kernel itself failed on them: an index beyond \
+               its memory (90), a race (7).";
     assert_eq!(said[1], end);
     let json = serde_json::to_value(&some).expect("plain data");
     assert_eq!(json["dropped_for"]["out-of-bounds"], 90);

@@ -152,6 +152,22 @@ fn is_scattered(case: &Case<'_>) -> bool {
     scattered > 0.5 * all
 }
 
+/// What a profiler's name of a reason means.
+fn meaning(reason: StallReason) -> &'static str {
+    match reason {
+        StallReason::LongScoreboard => "a value from memory",
+        StallReason::ShortScoreboard => "a value from shared memory or the special-function unit",
+        StallReason::Wait => "a result of fixed latency",
+        StallReason::AsyncCopy => "an asynchronous copy",
+        StallReason::Barrier => "other sub-groups at a barrier",
+        StallReason::NoInstruction => "code from the instruction cache",
+        StallReason::BranchResolving => "a jump",
+        StallReason::MathPipeThrottle => "the arithmetic unit, which is busy",
+        StallReason::MemoryThrottle => "the unit for loads and stores, which is busy",
+        StallReason::NotSelected => "another sub-group's turn",
+    }
+}
+
 fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
     let load = case
         .profile
@@ -181,8 +197,9 @@ fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
         });
         if let Some(other) = other.filter(|other| other.share >= 0.1 || other.share > share) {
             text.push_str(&format!(
-                " The next reason is `{}`, {}.",
+                " The next reason is `{}`, {}, {}.",
                 other.reason.name(),
+                meaning(other.reason),
                 percent(other.share)
             ));
         }
@@ -190,7 +207,7 @@ fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
         (share >= WAITS && is_main, text)
     });
     step(
-        "Do sub-groups mostly wait for loads from device memory?",
+        "Do sub-groups mostly wait for loads?",
         found,
         "The profile has no stall reasons.",
     )

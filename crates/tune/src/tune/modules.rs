@@ -290,9 +290,10 @@ pub fn best_module(
         let device = drop_in::commented(&report.device);
         let _ = writeln!(
             noted,
-            "// Headstart {}: entry `{}` is as it was; no plan makes it faster on {device}.",
+            "// Headstart {}: entry `{}` is as it was; on {device} {}.",
             env!("CARGO_PKG_VERSION"),
-            report.kernel
+            report.kernel,
+            report.why_as_it_was()
         );
         noted.push_str(text);
         return Ok(noted);

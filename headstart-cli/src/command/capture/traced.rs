@@ -22,7 +22,7 @@ pub fn import(trace: &PathBuf, options: &Capture) -> Result<()> {
     let shown = quoted(&interpreter.to_string_lossy());
     let accepted = || {
         format!(
-            "`pip install headstart`, whose package reads traces; {NAMED} names an interpreter that has it"
+            "an interpreter with the Python package (in a clone, `scripts/wheel` makes its wheel); {NAMED} names it"
         )
     };
     let mut command = Command::new(&interpreter);

@@ -140,6 +140,16 @@ fn serves(report: &Report, granted: &[String]) -> String {
         .best_elsewhere
         .as_ref()
         .filter(|_| report.verdict.is_of_geometry());
+    let as_it_came = format!("as it came: {}", report.why_as_it_was());
+    // A module of SPIR-V says itself what it rests on.
+    let rests_on = match granted.is_empty() {
+        true => &report.taken_for_granted[..],
+        false => granted,
+    };
+    let resting = format!(
+        "with the plan, for launches of which this holds: {}",
+        rests_on.join("; ")
+    );
     let what = match (
         report.best.plan.is_none(),
         report.granted().is_some() || !granted.is_empty(),
@@ -152,9 +162,9 @@ fn serves(report: &Report, granted: &[String]) -> String {
                     other.plan, other.geometry
                 );
             }
-            None => "as it came: no plan is worth it",
+            None => &as_it_came,
         },
-        (false, true) => "with the plan, for launches that are as the plan takes for granted",
+        (false, true) => &resting,
         (false, false) => "with the plan, for every launch that has the registers for it",
     };
     format!("the module of `{entry}` {what}")
@@ -222,4 +232,38 @@ fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
         Error::device(format!("{} does not run SPIR-V", device.name()))
             .accepted("an Intel or OpenCL device, or no `-o`")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use headstart::prefetch::Plan;
+    use headstart::report::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn a_written_module_says_what_it_is_for() {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../results/tune-attention-sim-h200.json"
+        );
+        let text = std::fs::read_to_string(file).expect("readable");
+        let made: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut report: Report = serde_json::from_value(made["report"].clone()).expect("a report");
+        report.taken_for_granted = vec!["`keys` has exactly 8 elements".to_owned()];
+        let said = serves(&report, &[]);
+        assert!(
+            said.ends_with("of which this holds: `keys` has exactly 8 elements"),
+            "{said}"
+        );
+        // Where nothing was decided nothing is said of the plans.
+        report.best.plan = Plan::none();
+        for (verdict, expected) in [
+            (Verdict::Undecided, "too few plans were timed"),
+            (Verdict::LeaveIt, "no plan is worth it"),
+        ] {
+            report.verdict = verdict;
+            assert!(serves(&report, &[]).contains(expected), "{verdict}");
+        }
+    }
 }

@@ -100,7 +100,23 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) ->
             (on_one_line(line.value.unwrap_or_default()), cells.collect())
         })
         .collect();
-    matrix(&sweep.axes[between].name, &along.values, &rows, columns)
+    let between = &sweep.axes[between].name;
+    let speedups = matrix(between, &along.values, &rows, columns);
+    if !sweep.shows_speedups() {
+        return speedups;
+    }
+    let times = block.lines.iter().map(|line| {
+        let cells = line.points.iter().map(|point| match &point.outcome {
+            PointOutcome::Ok { time_ns, .. } => number::duration(*time_ns),
+            PointOutcome::Refused { .. } => "–".to_owned(),
+        });
+        (on_one_line(line.value.unwrap_or_default()), cells.collect())
+    });
+    let times: Vec<(String, Vec<String>)> = times.collect();
+    format!(
+        "{speedups}\n\nThe times\n{}",
+        matrix(between, &along.values, &times, columns)
+    )
 }
 
 /// A number of nanoseconds with four digits: a model has no more.
@@ -174,6 +190,8 @@ mod tests {
             "Speedup over the plain kernel by distance",
             "dram.latency      1      2      4      8",
             "flat from distance=2 on",
+            "\nThe times\n",
+            "415 ns",
             "1 point did not run: too much shared memory",
         ] {
             assert!(text.contains(expected), "{expected} in:\n{text}");

@@ -1,5 +1,7 @@
 //! The findings of a sweep, in sentences.
 
+use std::collections::BTreeMap;
+
 use super::lines::{Layout, Line};
 use super::{Point, Shows, Sweep};
 use crate::report::number;
@@ -31,13 +33,21 @@ pub(crate) fn answers(sweep: &Sweep) -> Vec<String> {
         .collect();
     // A single line says itself where it is best.
     if let (Some(best), true) = (sweep.best(), lines.len() > 1) {
-        let number = sweep.number(best).map(|number| shown(sweep, number));
+        let number = sweep.number(best).unwrap_or_default();
+        let ran = sweep.points.iter().filter_map(|point| sweep.number(point));
+        let as_good = ran.filter(|other| (other / number - 1.0).abs() <= FLAT).count() - 1;
+        let others = match as_good {
+            0 => String::new(),
+            1 => "; 1 other point is within 3 % of it".to_owned(),
+            _ => format!("; {as_good} other points are within 3 % of it"),
+        };
         answers.push(format!(
-            "Best: {} at {}.",
-            number.unwrap_or_default(),
+            "Best: {} at {}{others}.",
+            shown(sweep, number),
             sweep.values_of(best, &all)
         ));
     }
+    answers.extend(layout.between.and_then(|axis| indifferent(sweep, axis)));
     for (title, line) in lines.iter().take(MOST_LINES) {
         let Some(said) = sentence(sweep, name, layout.along, line) else {
             continue;
@@ -51,6 +61,27 @@ pub(crate) fn answers(sweep: &Sweep) -> Vec<String> {
         answers.push(format!("… and {} other lines", lines.len() - MOST_LINES));
     }
     answers
+}
+
+/// That an axis makes no difference at any value of the others, where it makes none.
+fn indifferent(sweep: &Sweep, axis: usize) -> Option<String> {
+    let mut ranges: BTreeMap<Vec<usize>, (f64, f64)> = BTreeMap::new();
+    for point in &sweep.points {
+        let number = sweep.number(point)?;
+        let others = point.at.iter().enumerate().filter(|(other, _)| *other != axis);
+        let others: Vec<usize> = others.map(|(_, &at)| at).collect();
+        let range = ranges.entry(others).or_insert((number, number));
+        *range = (range.0.min(number), range.1.max(number));
+    }
+    let (name, values) = (&sweep.axes[axis].name, &sweep.axes[axis].values);
+    let is_flat = values.len() > 1 && ranges.values().all(|(least, most)| most / least - 1.0 <= FLAT);
+    is_flat.then(|| {
+        format!(
+            "{name} makes less than 3 % of difference from {} to {}.",
+            values[0],
+            values[values.len() - 1]
+        )
+    })
 }
 
 /// Which points did not run, and why: a sentence for each reason.
@@ -112,7 +143,7 @@ fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<
         _ if end == 0 => format!("{number} at {name}={}", ran[0].0),
         (0, last) if last == end => {
             format!(
-                "{name} makes no difference from {} to {}: {number}",
+                "{name} makes less than 3 % of difference from {} to {}: {number}",
                 ran[0].0, ran[end].0
             )
         }
@@ -156,11 +187,33 @@ mod tests {
         assert_eq!(
             answers(&sample()),
             [
-                "Best: 2.41× at dram.latency=700, distance=8.",
+                "Best: 2.41× at dram.latency=700, distance=8; 1 other point is within 3 % of it.",
                 "dram.latency=300: 2.01× at best, flat from distance=2 on",
                 "dram.latency=700: 2.41× at best, flat from distance=4 on",
                 "dram.latency=1500: 1.90× at distance=4, the best and the last; from 1 to 4: 1.10× to 1.90×",
             ]
+        );
+    }
+
+    #[test]
+    fn an_axis_that_changes_nothing_is_named() {
+        let mut sweep = sample();
+        for point in &mut sweep.points {
+            let distance = 1.0 + point.at[1] as f64;
+            point.outcome = PointOutcome::Ok {
+                time_ns: 1000.0 / distance,
+                plain_ns: 1000.0,
+                number: None,
+            };
+        }
+        let answers = answers(&sweep);
+        assert!(
+            answers[0].ends_with("; 2 other points are within 3 % of it."),
+            "{answers:?}"
+        );
+        assert_eq!(
+            answers[1],
+            "dram.latency makes less than 3 % of difference from 300 to 1500."
         );
     }
 

@@ -140,7 +140,7 @@
 //! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
-mod given;
+pub(in crate::tune) mod given;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -205,6 +205,9 @@ pub struct LaunchFile {
     /// Other geometries in which the launch does the same work.
     #[serde(default)]
     geometries: Vec<Elsewhere>,
+    /// The entry's module with debug information.
+    #[serde(skip)]
+    source: Option<Arc<String>>,
     /// Where its arguments come from if the user gave none.
     #[serde(skip)]
     made_up: Option<String>,
@@ -324,10 +327,20 @@ impl Parameter {
             return Ok(None);
         };
         let is_data = |ty: &Type| !ty.is_pointer() && !matches!(ty, Type::Bool | Type::Token);
-        let said = Type::parse(name).filter(is_data);
+        // Integers have no sign here.
+        let signless = name.strip_prefix('u').map(|bits| format!("i{bits}"));
+        let own = match name.as_str() {
+            "half" => "f16",
+            "float" => "f32",
+            "double" => "f64",
+            _ => signless.as_deref().unwrap_or(name),
+        };
+        let said = Type::parse(own).filter(is_data);
         said.map(Some).ok_or_else(|| {
-            Error::usage(format!("{} is not a type of elements", quoted(name)))
-                .accepted("`f16`, `bf16`, `f32`, `f64`, `i8`, `i16`, `i32` or `i64`")
+            Error::usage(format!("{} is not a type of elements", quoted(name))).accepted(
+                "`f16`, `bf16`, `f32`, `f64`, `i8`, `i16`, `i32`, `i64` or the same with `u`; of packed ones the parts, `f16` for \
+                 half2, and `u8` for fp8 and int4",
+            )
         })
     }
 
@@ -457,6 +470,40 @@ impl LaunchFile {
         Ok(launch)
     }
 
+    /// This file with another number: of work-groups (`groups`), of work-items of one (`group`), or of a scalar, by its name.
+    ///
+    /// # Errors
+    /// It is no number, or of a parameter with a buffer.
+    #[doc(hidden)]
+    pub fn set(&mut self, setting: &str) -> Result<()> {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let wrong = |wanted: &str| {
+            Error::usage(format!("{} is not a value for {}", quoted(value), quoted(name))).accepted(wanted)
+        };
+        let extent = || {
+            value
+                .parse()
+                .map(Extent::One)
+                .map_err(|_| wrong("a whole number"))
+        };
+        match name {
+            "groups" => self.groups = Some(extent()?),
+            "group" => self.group = Some(extent()?),
+            _ => {
+                let integer = value.parse().map(Number::Integer).ok();
+                let number = integer.or_else(|| value.parse().map(Number::Float).ok());
+                let given = self.parameters.entry(name.to_owned()).or_default();
+                if given.length.is_some() || given.fill.is_some() || given.file.is_some() {
+                    return Err(Error::usage(format!("{} is a buffer", quoted(name))).accepted(
+                        "`groups`, `group` or a scalar parameter; a buffer stays as the launch file has it",
+                    ));
+                }
+                given.value = Some(number.ok_or_else(|| wrong("a number"))?);
+            }
+        }
+        Ok(())
+    }
+
     /// This file with the geometry and arguments of another text, which are made up: no length of theirs is a fact.
     pub(in crate::tune) fn with_arguments_of(&self, text: &str) -> Result<LaunchFile> {
         let other = LaunchFile::parse(text, "template")?;
@@ -548,6 +595,7 @@ impl LaunchFile {
         };
         Facts {
             names: self.names.clone(),
+            source: self.source.clone(),
             parameters,
             races,
             dynamic_shared_bytes: self.shared_bytes,
@@ -587,10 +635,12 @@ impl LaunchFile {
         }
     }
 
-    /// The same for an entry whose parameters have these names, where the file gives none itself.
+    /// The same for an entry whose parameters have these names, where the file gives none itself, and its members those of its
+    /// module with debug information.
     #[doc(hidden)]
     #[must_use]
-    pub fn naming(mut self, names: Vec<String>) -> LaunchFile {
+    pub fn naming(mut self, names: Vec<String>, source: Arc<String>) -> LaunchFile {
+        self.source = Some(source).filter(|source| !source.is_empty());
         if self.names.is_empty() {
             self.names = names;
         }

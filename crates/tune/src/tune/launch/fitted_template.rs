@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::file::LaunchFile;
-use super::template::{Values, written};
+use super::template::{Values, has_loop, written};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
 use crate::device::{Description, Device};
 use crate::error::{Error, Result};
-use crate::front::ptx::Original;
+use crate::front::ptx::{Original, is_member};
 use crate::ir::{Id, Kernel, OpKind, Type};
 use crate::violation::{Element, Violation};
 
@@ -124,13 +124,12 @@ pub fn fitted_launch_template(
 /// The names of parameters in the source, by the kernel's.
 fn fields(kernel: &Kernel, original: &Original) -> BTreeMap<String, String> {
     // Where names were given, the module's own stand in their place.
-    if !original.facts.names.is_empty() {
-        return BTreeMap::new();
-    }
+    let has_names = !original.facts.names.is_empty();
     let is_own = |field: &str| kernel.params.iter().any(|param| param.name == field);
     let named = kernel.params.iter().zip(&original.fields);
     let named = named.filter_map(|(param, field)| Some((param.name.clone(), field.clone()?)));
-    named.filter(|(_, field)| !is_own(field)).collect()
+    let is_known = |field: &String| !is_own(field) && (!has_names || is_member(field));
+    named.filter(|(_, field)| is_known(field)).collect()
 }
 
 /// The largest work-group that an entry is compiled for, which is mostly the one that it is launched with.
@@ -192,6 +191,11 @@ fn choices(kernel: &Kernel, usual: &Values) -> Vec<Values> {
         groups,
         ..usual.clone()
     };
+    // Where each element has a work-item of its own, as many elements as the buffers have leave none without work.
+    let all = Values {
+        number: usual.length,
+        ..usual.clone()
+    };
     let mut choices = vec![
         usual.clone(),
         with(1024, Some(1024), false, None),
@@ -201,12 +205,15 @@ fn choices(kernel: &Kernel, usual: &Values) -> Vec<Values> {
         with(8, Some(8), false, Some(1)),
         with(1, Some(1), false, Some(1)),
     ];
+    let unusual: Vec<Values> = choices[1..4].to_vec();
+    if !has_loop(kernel) {
+        choices.insert(0, all);
+    }
     let scalars = |wanted: fn(Type) -> bool| {
         let params = kernel.params.iter();
         let wanted = params.filter(move |param| param.facts.is_none() && wanted(kernel.ty(param.value)));
         wanted.map(|param| param.name.clone()).take(MOST_SCALARS)
     };
-    let unusual: Vec<Values> = choices[1..4].to_vec();
     // A flag that is not set, a pointer in a structure that leads nowhere.
     if scalars(|ty| ty == Type::I8).next().is_some() {
         choices.extend(unusual.iter().map(|values| Values {
@@ -321,6 +328,20 @@ mod tests {
             "{template}"
         );
         assert!(template.contains("\ngroup = 256 "), "{template}");
+    }
+
+    #[test]
+    fn numbers_cover_the_grid_where_nothing_is_done_in_a_loop() {
+        let template = fitted(
+            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4, %n: i32) {\n%group = id.group.x\n%size = id.group_size.x\n\
+             %i = id.local.x\n%first = mul %group, %size\n%at = add %first, %i\n%is = lt.s %at, %n\nif %is {\n\
+             %wide = extend.u %at to i64\n%to = address %out + %wide * 4\nstore %to, %n\nyield\n} else { yield }\nreturn\n}\n",
+        );
+        assert!(template.contains("\ngroups = 8192 "), "{template}");
+        assert!(
+            template.contains("a scalar `i32`\nvalue = 1048576\n"),
+            "{template}"
+        );
     }
 
     #[test]

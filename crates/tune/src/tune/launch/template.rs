@@ -8,6 +8,7 @@ use crate::analysis::effects::Effect;
 use crate::analysis::roots::{Root, root};
 use crate::ir::{Kernel, OpKind, Param, PointerFacts, Type, Value};
 use crate::names;
+use crate::tune::launch::file::given::is_used;
 
 /// Elements of a buffer whose length the kernel does not say.
 const LENGTH: u64 = 1 << 20;
@@ -196,6 +197,9 @@ fn scalar(kernel: &Kernel, param: &Param, values: &Values) -> String {
         let buffers = buffers.join("`, `");
         return format!("        # a scalar `{ty}`: the length of `{buffers}`\nvalue = {LENGTH}\n");
     }
+    if ty == Type::I64 && !is_used(kernel, param) {
+        return "        # a scalar `i64`, or a pointer: not used\nvalue = 0\n".to_owned();
+    }
     let value = match ty {
         _ if values.numbers.contains_key(&param.name) => values.numbers[&param.name].to_string(),
         Type::Bool => "true".to_owned(),
@@ -221,12 +225,17 @@ impl Values {
     }
 }
 
-/// Work-groups for all of the work: one work-item for each element where no loop goes through a buffer.
-fn groups(kernel: &Kernel) -> u64 {
+/// Whether a kernel goes through its data in a loop.
+pub(in crate::tune) fn has_loop(kernel: &Kernel) -> bool {
     let mut has_loop = false;
     kernel
         .body
         .walk(&mut |op| has_loop |= matches!(op.kind, OpKind::Loop { .. }));
+    has_loop
+}
+
+/// Work-groups for all of the work: one work-item for each element where no loop goes through a buffer.
+fn groups(kernel: &Kernel) -> u64 {
     let facts = kernel.params.iter().filter_map(|param| param.facts);
     let lengths = facts.filter(|facts| !facts.is_constant).map(|facts| {
         let known = facts.length.and_then(|length| kernel.as_constant(length));
@@ -234,7 +243,7 @@ fn groups(kernel: &Kernel) -> u64 {
     });
     let size = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
     let group = kernel.group_size.map_or(GROUP, size).max(1);
-    match (has_loop, lengths.max()) {
+    match (has_loop(kernel), lengths.max()) {
         (false, Some(elements)) => elements.div_ceil(group).max(1),
         _ => GROUPS,
     }
@@ -368,6 +377,10 @@ mod tests {
             template.contains("the length of `x`\nvalue = 1048576\n"),
             "{template}"
         );
+        let with_unused = text.replace("%n: i32", "%n: i32, %unused: i64");
+        let kernel = crate::ir::parse(&with_unused, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let unused = launch_template(&kernel, None);
+        assert!(unused.contains("or a pointer: not used\nvalue = 0\n"), "{unused}");
         assert!(
             template.contains("# a scalar `i32`\nvalue = 1024\n"),
             "{template}"

@@ -228,13 +228,17 @@ impl DropIn {
             original.file,
             note.plan
         )];
+        let changed = match self.changed.len() {
+            1 => "1 place in others".to_owned(),
+            count => format!("{count} places in others"),
+        };
         lines.push(format!(
-            "{} lines were added, between `Headstart begins` and `Headstart ends`, and {} places in others changed.",
-            self.added.lines().count(),
-            self.changed.len()
+            "{} lines were added, between `Headstart begins` and `Headstart ends`, and {changed} changed.",
+            self.added.lines().count()
         ));
         lines.extend(note.measured.map(str::to_owned));
         lines.extend(note.checked.into_iter().flat_map(Perturbed::sentences));
+        lines.extend(note.checked.and_then(Perturbed::weakness));
         if let Some(bytes) = self.needs.dynamic_shared_bytes {
             lines.push(format!(
                 "The plan is for launches with {bytes} bytes of dynamic shared memory; others take the body as it was."

@@ -1,7 +1,9 @@
 //! The reasons for a verdict, in sentences with numbers.
 
+use std::num::NonZeroU32;
+
 use crate::evidence::Evidence;
-use crate::prefetch::plan::Plan;
+use crate::prefetch::plan::{Plan, Unroll};
 use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
@@ -30,9 +32,11 @@ pub(crate) struct Findings<'a> {
 pub(crate) fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
-    if findings.verdict == Verdict::Prefetch {
-        reasons.extend(distance(findings.best.0, findings.trials));
-    }
+    reasons.extend(match findings.verdict {
+        Verdict::Prefetch => distance(findings.best.0, findings.trials),
+        Verdict::Unroll => iterations(findings.best.0, findings.trials),
+        _ => None,
+    });
     reasons.extend(waiting(evidence));
     reasons.extend(in_flight(evidence, findings));
     reasons.extend(cheaper(findings));
@@ -215,26 +219,42 @@ fn distance(plan: &Plan, trials: &[Trial]) -> Option<String> {
         let grouped = |plan: &Plan| (plan.inner(), plan.unroll());
         same && grouped(plan) == grouped(&trial.plan) && other[0].1.distance().get() == there
     };
-    // Other loads may be fetched at several distances beside it: the fastest counts.
+    let others = half_and_twice(here, trials, alike)?;
+    let plural = if here == 1 { "" } else { "s" };
+    Some(format!(
+        "Why `{load}` is fetched {here} iteration{plural} ahead: {others}."
+    ))
+}
+
+/// Why a loop runs this many iterations at a time: what half and twice as many reach.
+fn iterations(plan: &Plan, trials: &[Trial]) -> Option<String> {
+    let Some(Unroll::By(here)) = plan.unroll() else {
+        return None;
+    };
+    let alike = |trial: &&Trial, there: u32| {
+        let unroll = NonZeroU32::new(there).map(Unroll::By);
+        trial.plan.loads().is_empty() && (trial.plan.inner(), trial.plan.unroll()) == (plan.inner(), unroll)
+    };
+    let others = half_and_twice(here.get(), trials, alike)?;
+    Some(format!("Why {here} iterations at a time: {others}."))
+}
+
+/// What trials alike with half and twice a number reach; none where neither was tried. Several may be alike: the fastest counts.
+fn half_and_twice(here: u32, trials: &[Trial], alike: impl Fn(&&Trial, u32) -> bool) -> Option<String> {
     let reached = |there: u32| {
         let tried = || trials.iter().filter(|trial| alike(trial, there));
         let timed = tried().filter_map(Trial::measured).map(|(_, factor)| factor);
         let dropped = tried().filter_map(Trial::dropped).map(|(_, factor)| factor);
-        let most = |factors: &mut dyn Iterator<Item = f64>| factors.reduce(f64::max);
-        let timed = most(&mut timed.into_iter()).map(Reached::Exactly);
-        match timed.or_else(|| most(&mut dropped.into_iter()).map(Reached::AtMost)) {
-            Some(factor) => format!("{there} reach {factor}"),
-            None if tried().next().is_some() => format!("{there} are refused"),
-            None => format!("{there} were not tried"),
+        let timed = timed.reduce(f64::max).map(Reached::Exactly);
+        match timed.or_else(|| dropped.reduce(f64::max).map(Reached::AtMost)) {
+            Some(factor) => (true, format!("{there} reach {factor}")),
+            None if tried().next().is_some() => (true, format!("{there} are refused")),
+            None => (false, format!("{there} were not tried")),
         }
     };
-    let others = [(here % 2 == 0).then_some(here / 2), here.checked_mul(2)];
-    let others: Vec<String> = others.into_iter().flatten().map(reached).collect();
-    Some(format!(
-        "Why `{load}` is fetched {here} iteration{} ahead: {}.",
-        if here == 1 { "" } else { "s" },
-        others.join(", and ")
-    ))
+    let others = [here.is_multiple_of(2).then_some(here / 2), here.checked_mul(2)];
+    let (known, others): (Vec<bool>, Vec<String>) = others.into_iter().flatten().map(reached).unzip();
+    known.contains(&true).then(|| others.join(", and "))
 }
 
 /// The effect of cache hints if they slow the kernel down: people try them first.
@@ -363,6 +383,20 @@ mod tests {
             assert!(reason.contains(expected), "{expected}\n{reason}");
         }
         assert_eq!(reasons.len(), expected.len());
+    }
+
+    #[test]
+    fn a_number_of_iterations_is_compared_with_what_was_tried() {
+        let plan = |text: &str| text.parse::<Plan>().expect("a plan");
+        let trials = [trial("unroll:4", 1.2), trial("unroll:8", 1.5)];
+        let why = iterations(&plan("unroll:8"), &trials);
+        assert_eq!(
+            why.as_deref(),
+            Some("Why 8 iterations at a time: 4 reach 1.20×, and 16 were not tried.")
+        );
+        // Where neither was tried there is nothing to say.
+        assert_eq!(iterations(&plan("unroll:32"), &trials), None);
+        assert_eq!(distance(&plan("values=rolling-async:4"), &trials), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::device::sim::functional::Options;
 use crate::error::Result;
 use crate::evidence::{self, Roofline, accesses};
 use crate::ir::{Kernel, OpKind};
-use crate::report::{Best, Counter, Partial, Report, THRESHOLD};
+use crate::report::{Best, Counter, Partial, Report, THRESHOLD, Verdict};
 use crate::tune::bench::{Judge, Timed};
 use crate::tune::check::idle;
 use crate::tune::search::doubt::doubt;
@@ -44,7 +44,13 @@ impl Search<'_> {
         let has_none = space.plans.is_empty() && settings.plans.is_none();
         let mut seen = ended.seen(bench.judge().is_some() || ended.are_proposed);
         seen.is_empty = has_none;
-        let verdict = seen.supported(chosen, &ended.trials);
+        // What would allow plans is asked for at any rate where there are none.
+        let is_over = || settings.unexplained || !has_none && progress.is_stopped();
+        let unlocking = subject.unlocking(&is_over);
+        let verdict = match seen.supported(chosen, &ended.trials) {
+            Verdict::LeaveIt if has_none && !unlocking.is_empty() => Verdict::Undecided,
+            verdict => verdict,
+        };
         let findings = Findings {
             verdict,
             best: (&best.plan, best.speedup),
@@ -110,14 +116,14 @@ impl Search<'_> {
             notes: std::iter::once(baseline.note.clone())
                 .chain(note)
                 .chain(partial.as_ref().map(Partial::to_string))
-                .chain(has_none.then(|| {
+                .chain((has_none && unlocking.is_empty()).then(|| {
                     "There is no plan: no loop has a load from global memory that may be started early."
                         .to_owned()
                 }))
                 .chain(launch.only_rests.iter().cloned())
                 .chain(remarks)
-                .chain(subject.unlocking(&|| settings.unexplained || progress.is_stopped()))
                 .collect(),
+            unlocking,
             partial,
             waits: launch.waits.clone(),
         };

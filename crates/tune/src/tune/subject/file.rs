@@ -226,6 +226,7 @@ impl Subject for FileSubject {
                 &|number| matches!(original.parameters.get(number), Some(Origin::Parameter { .. })),
                 &self.kernel,
                 &facts,
+                true,
                 is_over,
             ),
             (None, Some(original)) => super::statements::unlocking(
@@ -233,6 +234,7 @@ impl Subject for FileSubject {
                 &|number| matches!(original.parameters.get(number), Some(spirv::Origin::Parameter(_))),
                 &self.kernel,
                 &facts,
+                false,
                 is_over,
             ),
             (None, None) => Vec::new(),

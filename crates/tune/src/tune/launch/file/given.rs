@@ -192,6 +192,10 @@ impl LaunchFile {
                 || described.fill.is_some()
                 || described.file.is_some()
                 || described.output.is_some();
+            if buffer_only && ty == Type::I64 && !is_used(kernel, param) {
+                // The source may call it a pointer: nothing follows it.
+                return Ok(ArgumentSpec::Scalar(ty, 0));
+            }
             if buffer_only {
                 return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
             }
@@ -367,6 +371,15 @@ impl LaunchFile {
         });
         Some(length.unwrap_or(DEFAULT_LENGTH))
     }
+}
+
+/// Whether the kernel uses a parameter at all.
+pub(in crate::tune) fn is_used(kernel: &Kernel, param: &Param) -> bool {
+    let mut is_used = false;
+    kernel.body.walk(&mut |op| {
+        op.kind.for_each_operand(|value| is_used |= value == param.value);
+    });
+    is_used
 }
 
 /// The number of elements that the launch file counts, in the kernel's elements.

@@ -189,17 +189,74 @@ fn elements_are_those_that_the_launch_file_names() {
         .expect("a launch file")
         .facts();
     assert_eq!(facts.parameters["pairs"].unit, Some(2));
+    // As CUDA C calls them.
+    assert_eq!(
+        given(&text.replace("f16", "half"))
+            .map(|given| given.bytes())
+            .ok(),
+        Some(workload.bytes())
+    );
+    assert!(given(&text.replace("f16", "u16")).is_ok());
     for (from, to, expected) in [
         (
             "length = 64",
             "length = 63",
             "63 elements `f16` are no whole number of `i32`",
         ),
-        ("\"f16\"", "\"half\"", "`half` is not a type of elements"),
+        (
+            "\"f16\"",
+            "\"half2\"",
+            "of packed ones the parts, `f16` for half2",
+        ),
     ] {
         let error = given(&text.replace(from, to)).expect_err(to).to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn numbers_of_a_launch_file_are_set_by_name() {
+    let text =
+        "groups = 4\n[parameters.n]\nvalue = 8\n[parameters.x]\nvalue = 1.5\n[parameters.to]\nlength = 16\n";
+    let mut launch = LaunchFile::parse(text, "launch.toml").expect("a launch file");
+    for setting in ["groups=2", "n=16", "x=2.5"] {
+        launch.set(setting).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let expected = text
+        .replace("= 4", "= 2")
+        .replace("= 8", "= 16")
+        .replace("1.5", "2.5");
+    assert_eq!(
+        launch,
+        LaunchFile::parse(&expected, "launch.toml").expect("a launch file")
+    );
+    for (setting, expected) in [
+        ("groups=few", "`few` is not a value for `groups`"),
+        ("n=many", "`many` is not a value for `n`"),
+        ("to=3", "`to` is a buffer"),
+    ] {
+        let error = launch.set(setting).expect_err(setting).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A kernel that takes a pointer and does not follow it has a number there.
+#[test]
+fn a_parameter_that_is_not_used_may_be_described_as_a_buffer() {
+    let text = "hsir 1\nkernel @k(%unused: i64, %used: i64, %to: ptr.global i64[] align 8) {\n  %at = address %to + %used * 8\n  \
+                store %at, %used\n  return\n}\n";
+    let kernel = Arc::new(crate::ir::parse(text, "k.hsir").expect("a kernel"));
+    let given = |name: &str| {
+        LaunchFile::parse(
+            &format!("[parameters.{name}]\nlength = 16\nfill = \"zero\"\n"),
+            "launch.toml",
+        )?
+        .workload(&kernel)
+    };
+    let workload = given("unused").unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(workload.given[0], ArgumentSpec::Scalar(Type::I64, 0)));
+    let error = given("used").expect_err("a number").to_string();
+    assert!(error.contains("it is a scalar `i64`"), "{error}");
 }
 
 #[test]

@@ -47,6 +47,7 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
             {
                 Some("makes an address of it of numbers alone")
             }
+            kind if has_absolute_address(kernel, kind) => Some("makes an address of it of numbers alone"),
             _ => None,
         };
         seen = seen.or(what.map(|what| (op.place, what)));
@@ -59,6 +60,16 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
         .accepted("a plan without slots in shared memory and without hints for L1")),
         None => Ok(()),
     }
+}
+
+/// Whether an operand is an address of shared memory that is a constant.
+fn has_absolute_address(kernel: &Kernel, kind: &OpKind) -> bool {
+    let mut found = false;
+    kind.for_each_operand(|operand| {
+        let is_constant = kernel.values[operand].constant.is_some();
+        found |= is_constant && kernel.ty(operand) == Type::Ptr(Space::Shared);
+    });
+    found
 }
 
 /// Whether an integer may be made of the bits of an address of shared memory.

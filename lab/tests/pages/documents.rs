@@ -53,32 +53,6 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// The case that README.md shows: no other number of work-groups is faster.
-fn attention(results: &Value) -> &Value {
-    let mut cases = results["workloads"].as_array().expect("workloads").iter();
-    cases
-        .find(|case| case["case"] == "attention, 16 sequences")
-        .expect("it was measured")
-}
-
-/// What a plan gains of a kernel that another algorithm beats.
-fn in_a_sentence(case: &Value) -> String {
-    let (plain_ns, best_ns) = (number(&case["plain_ns"]), number(&case["best_ns"]));
-    let mut trials = case["trials"].as_array().expect("trials").iter();
-    let fastest = trials.find(|trial| trial["timing"]["median_ns"] == case["best_ns"]);
-    let fastest = fastest.expect("it was tried");
-    format!(
-        "One kernel by itself: a decoding step of attention, 16 sequences of up to 8,192 tokens, takes {} as it is,\n{} as {}, \
-         and {} with the best plan, {} the speed:\n`{}`.\n",
-        duration(plain_ns),
-        duration(number(&case["peers"][0]["median_ns"])),
-        case["peers"][0]["name"].as_str().expect("a name"),
-        duration(best_ns),
-        speedup(plain_ns / best_ns),
-        fastest["plan"].as_str().expect("a plan")
-    )
-}
-
 /// What launches gain that fill the GPU, from the page that lists them.
 fn full_launches() -> String {
     let page = read("results/workloads.md");
@@ -112,15 +86,13 @@ fn in_short(report: &Report) -> String {
 
 #[test]
 fn the_first_page_quotes_the_results() {
-    let workloads = results_of("workloads-h200.json");
-    let case = attention(&workloads);
-    compare("README.md", "workloads-h200.json", &in_a_sentence(case));
     compare(
         "README.md",
         "workloads-h200.json of full launches",
         &full_launches(),
     );
     crate::programs::are_on_the_first_page();
+    crate::shipped::are_on_the_first_page();
     let simulated = report(&results_of("tune-attention-sim-h200.json"));
     compare(
         "README.md",

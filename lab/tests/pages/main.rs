@@ -7,6 +7,7 @@ mod documents;
 mod function_times;
 mod programs;
 mod results;
+mod shipped;
 mod strategies;
 
 use std::fs;

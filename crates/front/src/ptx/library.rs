@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn an_error_names_the_function_that_was_called() {
-        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n.reg .b128 %f<9>;\n\
-                    .loc 2 45 3, function_name $L__info_string0, inlined_at 1 10 3\nfrobnicate.b128 %f1, %f2;\nret;\n}\n\
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n.reg .b8 %f<9>;\n\
+                    .loc 2 45 3, function_name $L__info_string0, inlined_at 1 10 3\nfrobnicate.b8 %f1, %f2;\nret;\n}\n\
                     .file 1 \"a.cu\"\n.file 2 \"math.h\"\n.section .debug_str\n{\n$L__info_string0:\n\
                     .b8 95,90,52,101,120,112,102,102\n.b8 0\n}\n";
         let error = read(text, "k.ptx", None, &Facts::default()).expect_err("no such register");

@@ -6,6 +6,8 @@ use crate::evidence::Bounds;
 
 /// Limits that are listed.
 const ROOFS: usize = 4;
+/// How far over a limit a speedup is beyond it: the limits are as exact as the model.
+const BEYOND: f64 = 1.02;
 
 /// The bounds in sentences, the useful ones first. `fastest` is the speedup of the fastest plan, and `advised` that of the advice.
 pub fn sentences(bounds: &Bounds, fastest: f64, advised: Option<f64>) -> Vec<String> {
@@ -30,10 +32,14 @@ fn roofs(bounds: &Bounds, advised: Option<f64>, is_far: bool) -> Vec<String> {
                 roof.name
             ),
             (false, None) => format!("At most about {factor}: the limit is {}, {time}.", roof.name),
+            (false, Some(advised)) if advised > BEYOND * bounds.best_speedup => format!(
+                "In the geometry as it is, the limit is {}, {time} or {factor}; the advice goes beyond that.",
+                roof.name
+            ),
             (false, Some(advised)) => format!(
                 "At most about {factor}: the limit is {}, {time}; the advice reaches {} of it.",
                 roof.name,
-                percent((advised / bounds.best_speedup).min(1.0))
+                percent(advised / bounds.best_speedup)
             ),
         });
     }

@@ -36,12 +36,14 @@ impl Sections {
         if report.timed().0 == 0 {
             why.extend(ranked(2, table::refusals(report)));
         }
-        // The basis of all times is known before how the plan was checked on them.
+        // The basis of all times, and then how the plan was checked, are said however long the rest is.
         let (basis, others) = report.notes.split_at(report.notes.len().min(1));
-        let mut sure: Vec<(usize, String)> = basis.iter().map(|basis| (1, basis.clone())).collect();
+        let mut checks = report.checks();
+        let basis = basis.iter().cloned().chain(checks.next());
+        let mut sure: Vec<(usize, String)> = basis.map(|basis| (ALWAYS, basis)).collect();
         let partial = report.partial.as_ref().map(Partial::to_string);
         let others = others.iter().filter(|note| Some(*note) != partial.as_ref());
-        sure.extend(ranked(1, report.checks().chain(others.cloned()).collect()));
+        sure.extend(ranked(1, checks.chain(others.cloned()).collect()));
         sure.extend(report.weakness().map(|weakness| (ALWAYS, weakness)));
         sure.extend(partial.iter().map(|partial| (ALWAYS, partial.clone())));
         let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);

@@ -231,8 +231,9 @@ exported! {
     }
 
     cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra) (instead real, per_thread) {
-        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
-        launches::launch(&Launch { per_thread, ..own }, |function| {
+        let mut own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, extra);
+        own.per_thread = per_thread;
+        launches::launch(&own, |function| {
             real(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
@@ -240,12 +241,14 @@ exported! {
         if config.is_null() {
             return real(config, function, parameters, extra);
         }
-        let own = Launch { per_thread, ..Launch::of(&*config, function, parameters, extra) };
+        let mut own = Launch::of(&*config, function, parameters, extra);
+        own.per_thread = per_thread;
         launches::launch(&own, |function| real(config, function, parameters, extra))
     }
     cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters) (instead real, per_thread) {
-        let own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
-        launches::launch(&Launch { is_cooperative: true, per_thread, ..own }, |function| {
+        let mut own = plain(function, [gx, gy, gz], [bx, by, bz], shared, stream, parameters, ptr::null_mut());
+        (own.is_cooperative, own.per_thread) = (true, per_thread);
+        launches::launch(&own, |function| {
             real(function, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }

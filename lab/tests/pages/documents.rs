@@ -49,10 +49,6 @@ fn as_code(text: &str) -> String {
     format!("```text\n{text}```\n")
 }
 
-fn number(value: &Value) -> f64 {
-    value.as_f64().expect("a number")
-}
-
 /// What launches gain that fill the GPU, from the page that lists them.
 fn full_launches() -> String {
     let page = read("results/workloads.md");

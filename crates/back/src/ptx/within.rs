@@ -71,7 +71,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
 
     let is_declared = |data: &ArrayData| within.arrays.contains(&data.name);
     let own = |(_, data): &(Array, &ArrayData)| data.space == Space::Shared && !is_declared(data);
-    let last = kernel.arrays.iter().filter(own).last().map(|(array, _)| array);
+    let last = kernel.arrays.iter().rfind(own).map(|(array, _)| array);
     let shared = kernel.arrays.iter().filter(own).fold(0u64, |end, (_, data)| {
         end.next_multiple_of(u64::from(data.align.max(1))) + data.bytes()
     });

@@ -15,7 +15,7 @@ pub struct Within {
     pub static_shared_bytes: u64,
     /// Bytes that launches ask for beside them.
     pub dynamic_shared_bytes: u64,
-    /// Whether launches' own shared memory lies behind what is declared: it stays where it was, but for whole [`SHARED_BASE`]s.
+    /// Whether launches' own shared memory lies behind what is declared: it stays where it was, but for multiples of 1,024 bytes.
     pub has_dynamic_shared: bool,
     /// The source files that the module names, by number. Places in other files are left out.
     pub files: Vec<(u64, String)>,

@@ -10,8 +10,8 @@
 //! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
 //! without flag variables; an irreducible one is refused by name. Registers become SSA
 //! values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
-//! a root and an index wherever the text lets one see it. An instruction that the IR cannot express is only an
-//! error if the entry needs it.
+//! a root and an index wherever the text lets one see it. An instruction that is not understood is carried: it may
+//! do anything.
 //!
 //! Facts that PTX does not state come from the caller, as [`Facts`]: the lengths of buffers, which of them nothing writes,
 //! which overlap no others. `ld.global.nc` itself states that its source is not written.

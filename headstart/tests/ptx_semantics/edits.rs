@@ -135,6 +135,21 @@ fn a_ring_leaves_the_alignment_of_the_launchs_own_shared_memory() {
     assert_eq!(bytes(&without), [256, 640], "{without}");
 }
 
+/// A switch whose list of targets names the loop: its jumps are not written anew.
+#[test]
+fn a_loop_that_a_computed_jump_leads_to_is_refused() {
+    let text = TWO_LOOPS.replacen(
+        "\tmov.u32 %r3, 0;\nSECOND:",
+        "\tmov.u32 %r3, 0;\n\tand.b32 %r5, %r1, 1;\nLIST: .branchtargets MIDDLE, SECOND;\n\tbrx.idx %r5, LIST;\n\
+         MIDDLE:\n\tadd.u32 %r2, %r2, 7;\nSECOND:",
+        1,
+    );
+    let refused = refused(&text, "param_1@SECOND=rolling-registers:4");
+    assert!(refused.contains("a computed jump leads to it"), "{refused}");
+    // Beside it, loops are planned.
+    planned(&text, "param_1@FIRST=rolling-registers:4");
+}
+
 /// A call of nvcc's, or inline assembly, is a block of its own.
 #[test]
 fn a_loop_may_be_followed_by_a_block() {

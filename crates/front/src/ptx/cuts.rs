@@ -93,10 +93,10 @@ fn found(
         return Err("a computed jump leads to it");
     }
     extend_to_removed(own, flow, &mut statements);
-    let own_statements = statements
+    let mut in_text = statements
         .iter()
         .filter_map(|&number| own.statements.get(number as usize));
-    copies |= own_statements.into_iter().any(is_of_copies);
+    copies |= in_text.any(is_of_copies);
     let at_header = live.before(header);
     let inputs = (0..own.registers.len() as Register)
         .filter(|&register| named[register as usize] && at_header.contains(register));
@@ -140,30 +140,28 @@ fn is_of_copies(statement: &Statement<'_>) -> bool {
 
 /// Whether a statement jumps to the label that this statement is.
 fn leads_to(own: &Body<'_>, statement: &Statement<'_>, target: u32) -> bool {
-    let Statement::Instruction(jump) = statement else {
-        return false;
-    };
-    let is_target = |operand: &Operand<'_>| match operand {
-        Operand::Label(label) => own.labels[*label as usize].number == Some(target),
-        _ => false,
-    };
-    jump.opcode == "bra" && jump.operands.iter().any(is_target)
+    jump(statement, "bra").is_some_and(|jump| jump.operands.iter().any(|operand| names(own, operand, target)))
 }
 
 /// Whether a statement is a computed jump that may lead to the label that this statement is.
 fn may_jump_to(own: &Body<'_>, statement: &Statement<'_>, target: u32) -> bool {
-    let Statement::Instruction(jump) = statement else {
-        return false;
-    };
-    let is_target = |operand: &Operand<'_>| match operand {
-        Operand::Label(label) => own.labels[*label as usize].number == Some(target),
-        _ => false,
-    };
-    jump.opcode == "brx"
-        && match &jump.operands[..] {
-            [.., Operand::List(targets)] => targets.iter().any(is_target),
-            _ => true,
-        }
+    jump(statement, "brx").is_some_and(|jump| match &jump.operands[..] {
+        [.., Operand::List(targets)] => targets.iter().any(|operand| names(own, operand, target)),
+        _ => true,
+    })
+}
+
+/// The jump of this kind that a statement is.
+fn jump<'s, 't>(statement: &'s Statement<'t>, opcode: &str) -> Option<&'s Instruction<'t>> {
+    match statement {
+        Statement::Instruction(instruction) if instruction.opcode == opcode => Some(instruction),
+        _ => None,
+    }
+}
+
+/// Whether an operand is the label that this statement is.
+fn names(own: &Body<'_>, operand: &Operand<'_>, target: u32) -> bool {
+    matches!(operand, Operand::Label(label) if own.labels[*label as usize].number == Some(target))
 }
 
 /// Whether a loop's header has this label, as kernels name it.

@@ -237,7 +237,7 @@ impl Proposals {
             .filter(|(_, plan)| plan.fate == Fate::Open && !self.awaits_smaller(plan))
             .map(|(index, plan)| (index, self.expected(plan)))
             .collect();
-        // A stable order: of equal ones that which is nearest to the middle of its distances, then the first.
+        // Equal ones: the distance nearest to the middle comes first, then the place in the list.
         order.sort_by(|one, other| {
             let off = |(index, _): &(usize, f64)| self.plans[*index].features.off_middle();
             let by_distance = off(one).total_cmp(&off(other));

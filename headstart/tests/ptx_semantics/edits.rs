@@ -150,6 +150,22 @@ fn a_loop_that_a_computed_jump_leads_to_is_refused() {
     planned(&text, "param_1@FIRST=rolling-registers:4");
 }
 
+/// A `goto` into a loop: in the graph the loop begins anew for it, in the text it does not.
+#[test]
+fn a_loop_that_is_entered_beside_its_first_block_is_refused() {
+    let text = TWO_LOOPS
+        .replacen(
+            "SECOND:",
+            "\tsetp.eq.u32 %p, %r1, 5;\n\t@%p bra MIDDLE;\nSECOND:",
+            1,
+        )
+        .replacen("\txor.b32", "MIDDLE:\n\txor.b32", 1);
+    let refused = refused(&text, "param_1@MIDDLE=rolling-registers:4");
+    assert!(refused.contains("it can be entered beside its first block"), "{refused}");
+    // Beside it, loops are planned.
+    planned(&text, "param_1@FIRST=rolling-registers:4");
+}
+
 /// A call of nvcc's, or inline assembly, is a block of its own.
 #[test]
 fn a_loop_may_be_followed_by_a_block() {

@@ -1,11 +1,11 @@
 //! The flow graph of a body: blocks, dominators, loops.
 //!
-//! A front cuts its code into blocks and says how each ends. Blocks are numbered in reverse postorder, so that an edge to a block that is not later leads back; the
-//! graph is reducible if every such edge leads to a block that dominates where it came from.
+//! A front cuts its code into blocks and says how each ends. Blocks are numbered in reverse postorder, so that an edge to a block that is not later leads back. Each
+//! such edge is to lead to a block that dominates where it came from; [`split`](super::split) copies blocks until that is so.
 
 use std::borrow::Cow;
 
-use super::Register;
+use super::{Register, split};
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
@@ -51,6 +51,8 @@ pub(crate) struct Block<'t, I> {
     pub line: u32,
     /// A loop that starts here stays as it is: the program says so.
     pub keeps_loop: bool,
+    /// The graph has this block several times: a loop that it lies in is none of the program's.
+    pub is_copied: bool,
 }
 
 /// How a block ends.
@@ -107,8 +109,23 @@ impl<'t, I> Flow<'t, I> {
     /// The flow graph of blocks, the first of which is the entry; `unit` is the unit of [`Block::line`].
     ///
     /// # Errors
-    /// A jump leads into a loop beside its header, or loops are nested too deeply.
-    pub(crate) fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
+    /// Too many blocks would have to be copied, or loops are nested too deeply.
+    pub(crate) fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>>
+    where
+        I: Clone,
+    {
+        let mut flow = Flow::of(blocks, unit);
+        if let Some((entered, from)) = flow.entered_beside() {
+            let blocks = split::split(flow.blocks.clone());
+            flow = Flow::of(blocks.ok_or_else(|| flow.irreducible(entered, from))?, unit);
+        }
+        flow.find_loops();
+        flow.check_nesting()?;
+        Ok(flow)
+    }
+
+    /// The graph without its loops.
+    fn of(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Flow<'t, I> {
         let blocks = ordered(blocks);
         let mut predecessors = vec![Vec::new(); blocks.len()];
         for (from, block) in blocks.iter().enumerate() {
@@ -117,7 +134,7 @@ impl<'t, I> Flow<'t, I> {
             }
         }
         let dominator = dominators(&predecessors);
-        let mut flow = Flow {
+        Flow {
             is_header: vec![false; blocks.len()],
             loop_of: vec![None; blocks.len()],
             outer_loop: vec![None; blocks.len()],
@@ -126,9 +143,15 @@ impl<'t, I> Flow<'t, I> {
             predecessors,
             dominator,
             unit,
-        };
-        flow.find_loops()?;
-        Ok(flow)
+        }
+    }
+
+    /// A block that is led back to from one that it does not dominate.
+    fn entered_beside(&self) -> Option<(BlockId, BlockId)> {
+        (0..self.blocks.len()).find_map(|to| {
+            let beside = |from: &&BlockId| self.is_back(**from, to) && !self.dominates(to, **from);
+            Some((to, *self.predecessors[to].iter().find(beside)?))
+        })
     }
 
     /// Where a block ends, as messages say it.
@@ -180,15 +203,12 @@ impl<'t, I> Flow<'t, I> {
             .count()
     }
 
-    fn find_loops(&mut self) -> Result<()> {
+    fn find_loops(&mut self) {
         // Inner headers come later than outer ones, so they are looked at first.
         for header in (0..self.blocks.len()).rev() {
             let mut work: Vec<BlockId> = Vec::new();
             for &from in &self.predecessors[header] {
                 if self.is_back(from, header) {
-                    if !self.dominates(header, from) {
-                        return Err(self.irreducible(header, from));
-                    }
                     self.is_header[header] = true;
                     work.push(from);
                 }
@@ -201,7 +221,6 @@ impl<'t, I> Flow<'t, I> {
                 self.mark(block, header, &mut work);
             }
         }
-        self.check_nesting()
     }
 
     /// Refuses loops inside each other without end, before anything goes through all that are around a block.
@@ -252,7 +271,7 @@ impl<'t, I> Flow<'t, I> {
             .as_deref()
             .map(|label| format!(" at label {}", quoted(label)));
         Error::input(format!(
-            "the flow graph is irreducible: the loop{} can be entered beside its first block",
+            "the flow graph is irreducible: the loop{} can be entered beside its first block, in too many ways",
             label.unwrap_or_default()
         ))
         .at(self.place_of(from))
@@ -294,7 +313,7 @@ fn ordered<'t, I>(blocks: Vec<Block<'t, I>>) -> Vec<Block<'t, I>> {
 /// The immediate dominators of blocks in reverse postorder: of each the nearest block that is above all that jump forward to it.
 ///
 /// Edges that lead back change nothing where the graph is reducible: each comes from below the block that it leads to. In a graph
-/// that is not, one of them does not, whether or not they are counted, and the graph is refused.
+/// that is not, one of them does not, whether or not they are counted.
 fn dominators(predecessors: &[Vec<BlockId>]) -> Vec<BlockId> {
     let mut tree = Tree::default();
     for (block, from) in predecessors.iter().enumerate() {
@@ -377,8 +396,8 @@ mod tests {
 
     use super::*;
 
-    /// Blocks that jump forward, or to a block that dominates them by chance.
-    fn random_flow(numbers: &mut Random) -> Option<Flow<'static, ()>> {
+    /// Blocks that jump forward, or back by chance.
+    fn random_blocks(numbers: &mut Random) -> Vec<Block<'static, ()>> {
         let count = 1 + numbers.below(14) as usize;
         let mut target = |own: usize| match numbers.below(5) {
             0 => numbers.below(own as u64 + 1) as usize,
@@ -402,9 +421,10 @@ mod tests {
                 last: None,
                 line: own as u32,
                 keeps_loop: false,
+                is_copied: false,
             });
         }
-        Flow::new(blocks, "line").ok()
+        blocks
     }
 
     /// The blocks that are reached without coming through one.
@@ -422,9 +442,9 @@ mod tests {
     #[test]
     fn a_block_dominates_what_cannot_be_reached_without_it() {
         let mut numbers = Random::new(7);
-        let (mut graphs, mut loops) = (0, 0);
+        let (mut copied, mut loops) = (0, 0);
         for _ in 0..2000 {
-            let Some(flow) = random_flow(&mut numbers) else {
+            let Ok(flow) = Flow::new(random_blocks(&mut numbers), "line") else {
                 continue;
             };
             let count = flow.blocks.len();
@@ -436,9 +456,42 @@ mod tests {
                 let first = (above..count).find(|&below| reached[below]);
                 assert_eq!(end, first.unwrap_or(count), "{flow:?}");
             }
-            graphs += 1;
+            copied += usize::from(flow.blocks.iter().any(|block| block.is_copied));
             loops += flow.is_header.iter().filter(|&&header| header).count();
         }
-        assert!(graphs > 500 && loops > 200, "{graphs} graphs, {loops} loops");
+        assert!(copied > 200 && loops > 200, "{copied} graphs, {loops} loops");
+    }
+
+    /// The lines that a walk passes which takes the first way where a bit is set.
+    fn walked(blocks: &[Block<'static, ()>], mut bits: u64) -> Vec<u32> {
+        let (mut at, mut lines) = (0, Vec::new());
+        for _ in 0..64 {
+            lines.push(blocks[at].line);
+            at = match blocks[at].end {
+                End::Branch { then, .. } if bits & 1 == 1 => then,
+                End::Branch { otherwise, .. } => otherwise,
+                _ => break,
+            };
+            bits = bits.rotate_right(1);
+        }
+        lines
+    }
+
+    #[test]
+    fn a_graph_with_copies_goes_the_same_ways() {
+        let mut numbers = Random::new(11);
+        let mut refused = 0;
+        for _ in 0..2000 {
+            let blocks = random_blocks(&mut numbers);
+            let Ok(flow) = Flow::new(blocks.clone(), "line") else {
+                refused += 1;
+                continue;
+            };
+            for _ in 0..8 {
+                let bits = numbers.below(u64::MAX);
+                assert_eq!(walked(&flow.blocks, bits), walked(&blocks, bits), "{blocks:?}");
+            }
+        }
+        assert!(refused < 100, "{refused}");
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod endings;
 pub(crate) mod facts;
 pub(crate) mod flow;
 pub(crate) mod regions;
+mod split;
 pub(crate) mod ssa;
 
 use crate::cleanup;

@@ -271,6 +271,7 @@ mod tests {
     use crate::middle::flow::Block;
 
     /// What an instruction reads and writes.
+    #[derive(Clone)]
     struct Uses(Vec<Register>, Vec<Register>);
 
     impl Registers for Uses {
@@ -314,6 +315,7 @@ mod tests {
                 last: None,
                 line: own as u32,
                 keeps_loop: false,
+                is_copied: false,
             });
         }
         Flow::new(blocks, "line").ok()

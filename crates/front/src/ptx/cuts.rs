@@ -69,10 +69,20 @@ fn found(
     let inside: Vec<bool> = (0..flow.blocks.len())
         .map(|other| flow.contains(block, other))
         .collect();
+    let within = || {
+        flow.blocks
+            .iter()
+            .zip(&inside)
+            .filter(|(_, inside)| **inside)
+            .map(|(block, _)| block)
+    };
+    if within().any(|block| block.is_copied) {
+        return Err("it can be entered beside its first block");
+    }
     let mut named = vec![false; own.registers.len()];
     let mut statements = HashSet::from([header]);
     let mut copies = false;
-    for block in (flow.blocks.iter().zip(&inside)).filter_map(|(block, inside)| inside.then_some(block)) {
+    for block in within() {
         statements.extend(block.start.into_iter().chain(block.last));
         for instruction in &block.instructions {
             statements.insert(instruction.number);
@@ -221,6 +231,7 @@ pub(super) fn with_edges<'b, 't>(
             last: None,
             line: edge.line,
             keeps_loop: false,
+            is_copied: false,
         });
     }
     Flow::new(blocks, "line")

@@ -99,6 +99,7 @@ impl<'b, 't> Splitter<'b, 't> {
             last: self.before,
             line,
             keeps_loop: std::mem::take(&mut self.keep),
+            is_copied: false,
         });
     }
 

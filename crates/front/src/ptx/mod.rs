@@ -7,9 +7,8 @@
 //!        and the middle that all such fronts share ─► ir::Kernel
 //! ```
 //!
-//! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
-//! without flag variables; an irreducible one is refused by name. Registers become SSA
-//! values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
+//! [`read`] gives one entry of a module as a verified kernel. Any flow graph becomes nested regions without
+//! flag variables; blocks of an irreducible one are copied first. Registers become SSA values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
 //! a root and an index wherever the text lets one see it. An instruction that is not understood is carried: it may
 //! do anything.
 //!

@@ -207,6 +207,7 @@ impl<'w> Expander<'_, 'w> {
             last: None,
             line: 0,
             keeps_loop: false,
+            is_copied: false,
         });
         Ok(())
     }

@@ -206,20 +206,10 @@ fn what_cannot_be_read_is_named_with_its_line() {
             ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{\n.reg .b32 %r<9>;\n.reg .pred %p<2>;\n{body}\nret;\n}}\n.entry other() {{ ret; }}"
         )
     };
-    for (body, wanted) in [
-        ("bra NOWHERE;", &["NOWHERE", "`other`", "entry `k`"][..]),
-        (
-            "setp.eq.s32 %p1, %r1, 0;\n@%p1 bra MIDDLE;\nTOP:\nadd.s32 %r1, %r1, 1;\nMIDDLE:\nadd.s32 %r2, %r2, 1;\n@%p1 bra TOP;",
-            &["irreducible"],
-        ),
-    ] {
-        let text = module(body);
-        let error = read(&text, "k.ptx", Some("k"), &Facts::default())
-            .expect_err(body)
-            .to_string();
-        for part in wanted {
-            assert!(error.contains(part), "{part}: {error}");
-        }
+    let text = module("bra NOWHERE;");
+    let error = read(&text, "k.ptx", Some("k"), &Facts::default()).expect_err("there is no label");
+    for part in ["NOWHERE", "`other`", "entry `k`"] {
+        assert!(error.to_string().contains(part), "{part}: {error}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Statements that only CUDA C has, woven into a random program: generic pointers in all forms, conversions, unusual floats,
-//! narrow and vector accesses, unions, volatile, atomics, calls, references.
+//! narrow and vector accesses, unions, volatile, atomics, calls, jumps through a table, references.
 //!
 //! An aside reads the program's variables and writes only its own, so that the interpreter's opinion of the program stays
 //! true; what it computes is judged by hardware alone. Every aside is defined for each launch: an index is masked, a row
@@ -66,6 +66,9 @@ static __device__ __noinline__ void scale_in(unsigned* at, unsigned count, unsig
 }
 static __device__ __forceinline__ unsigned* picked(Pair of, bool one) { return one ? of.one : of.other; }
 static __device__ __noinline__ unsigned* picked_far(Pair of, bool one) { return one ? of.one : of.other; }
+static __device__ __noinline__ unsigned halved(const unsigned* at, unsigned left) {
+  return left ? halved(at, left / 2) * 31u + halved(at, left / 4) * 7u + at[left] : at[0];
+}
 template <class T> static __device__ __noinline__ void stepped(T& number, T by) { number = number * 3 + by; }
 template <class T> static __device__ __forceinline__ T& named(T* at, unsigned i) { return at[i]; }
 ";
@@ -245,7 +248,8 @@ impl<'r> Weaver<'r> {
     fn inner(&mut self, counters: &[String], depth: u32) -> String {
         match self.random.below(100) {
             0..24 if depth < 2 => self.looped(counters, depth),
-            0..34 => self.read(counters),
+            0..30 => self.read(counters),
+            30..34 => self.switched(counters),
             34..44 => self.write(counters),
             44..50 => self.compared(counters),
             50..57 => self.called(counters),

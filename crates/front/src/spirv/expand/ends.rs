@@ -112,6 +112,7 @@ impl<'w> Expander<'_, 'w> {
             last: None,
             line: u32::try_from(instruction.byte()).unwrap_or(u32::MAX),
             keeps_loop: open.keeps_loop,
+            is_copied: false,
         });
     }
 

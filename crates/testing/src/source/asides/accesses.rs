@@ -1,5 +1,7 @@
 //! Accesses through pointers: loops over them, narrow, wide and vector ones, references, comparisons, calls, atomics.
 
+use std::fmt::Write as _;
+
 use super::Weaver;
 use super::pointers::Use;
 
@@ -168,14 +170,48 @@ impl Weaver<'_> {
         let wanted = *self.random.choose(&[Use::Read, Use::Write]);
         let made = self.pointer(wanted, counters);
         self.features.insert("function that is not inlined");
-        let (text, i, last) = (&made.text, self.index(counters), made.words - 1);
-        match (wanted, self.random.chance(50)) {
-            (Use::Write, true) => format!("{text} scale_in(q, ({i}) & {last}u, e0 | 1u);"),
-            (_, true) => format!("{text} e0 = e0 * 31u + sum_of(q, ({i}) & {last}u);"),
-            (_, false) => {
-                format!("{text} View v; v.at = q; v.count = ({i}) & {last}u; e0 = e0 * 31u + sum_of(v);")
+        let (text, count) = (
+            &made.text,
+            format!("({}) & {}u", self.index(counters), made.words - 1),
+        );
+        match (wanted, self.random.below(4)) {
+            (Use::Write, 0..2) => format!("{text} scale_in(q, {count}, e0 | 1u);"),
+            (_, 0) => {
+                self.features.insert("call through a pointer");
+                let one = self.condition(counters);
+                format!(
+                    "{text} unsigned (*f)(const unsigned*, unsigned) = halved; if ({one}) f = sum_of; e0 = e0 * 31u + f(q, {count});"
+                )
             }
+            (_, 1) => {
+                self.features.insert("recursion");
+                format!("{text} e0 = e0 * 31u + halved(q, {count});")
+            }
+            (_, 2) => format!("{text} e0 = e0 * 31u + sum_of(q, {count});"),
+            _ => format!("{text} View v; v.at = q; v.count = {count}; e0 = e0 * 31u + sum_of(v);"),
         }
+    }
+
+    /// A `switch` whose cases differ, which nvcc makes a jump through a table.
+    pub(super) fn switched(&mut self, counters: &[String]) -> String {
+        let made = self.pointer(Use::Write, counters);
+        self.features.insert("jump through a table");
+        let (text, i, last) = (&made.text, self.index(counters), made.words - 1);
+        let mut cases = String::new();
+        for case in 0..5 + self.random.below(4) {
+            let by = self.random.below(1 << 16);
+            let does = match self.random.below(6) {
+                0 => format!("e0 = e0 * {by}u + q[({i}) & {last}u];"),
+                1 => format!("q[e0 & {last}u] += {by}u;"),
+                2 => format!("e0 ^= e0 >> {};", by & 31),
+                3 => format!("if (e0 & {by}u) e0 += {by}u; else q[0] ^= e0;"),
+                4 => format!("e0 = __popc(e0) * {by}u;"),
+                _ => format!("for (unsigned j = 0; j < (e0 & 3u); j++) e0 = e0 * {by}u + q[j & {last}u];"),
+            };
+            let ends = if self.random.chance(80) { "break;" } else { "" };
+            let _ = write!(cases, " case {case}: {does} {ends}");
+        }
+        format!("{text} switch (({i}) & 7u) {{{cases} default: e0 += 5u; }}")
     }
 
     pub(super) fn atomic(&mut self, counters: &[String]) -> String {

@@ -161,7 +161,10 @@ fn a_loop_that_is_entered_beside_its_first_block_is_refused() {
         )
         .replacen("\txor.b32", "MIDDLE:\n\txor.b32", 1);
     let refused = refused(&text, "param_1@MIDDLE=rolling-registers:4");
-    assert!(refused.contains("it can be entered beside its first block"), "{refused}");
+    assert!(
+        refused.contains("it can be entered beside its first block"),
+        "{refused}"
+    );
     // Beside it, loops are planned.
     planned(&text, "param_1@FIRST=rolling-registers:4");
 }

@@ -79,7 +79,7 @@ class Report:
     warnings: list[str]
     """Why the launch shows little of the kernel."""
     doubt: str | None
-    """Why the verdict is in doubt, where its times are simulated."""
+    """Why nothing is decided, where times are simulated."""
     raw: dict[str, Any] = field(repr=False)
     """The command's JSON."""
     make_page: Callable[[], str] | None = field(repr=False, compare=False, default=None)
@@ -139,8 +139,6 @@ class Report:
         if self.plan:
             lines.append(f"  plan: {self.plan}")
         lines += [f"  {reason}" for reason in self.reasons]
-        if self.doubt:
-            lines.append(f"  In doubt: {self.doubt}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -156,8 +154,6 @@ class Report:
         ]
         if self.plan:
             parts.append(f"<p>Plan: <code>{say(self.plan)}</code></p>")
-        if self.doubt:
-            parts.append(f"<p><em>In doubt: {say(self.doubt)}</em></p>")
         parts += [f"<p><strong>{say(warning)}</strong></p>" for warning in self.warnings]
         parts.append(self._bars())
         parts.append("<table><tr><th>question</th><th>answer</th><th>what was found</th></tr>")

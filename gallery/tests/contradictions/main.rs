@@ -160,7 +160,8 @@ fn a_contradiction_is_found() {
     let evidence = &found.baseline.evidence;
     let none: [String; 0] = [];
     assert_eq!(of_report::contradictions(&found.report, evidence), none);
-    let changes: [fn(&mut Report); 7] = [
+    let changes: [fn(&mut Report); 8] = [
+        |report| report.doubt = Some("The simulator cannot settle this.".to_owned()),
         |report| report.verdict = Verdict::LeaveIt,
         |report| report.best.speedup *= 0.9,
         |report| report.trials.retain(|trial| trial.plan.loads().is_empty()),

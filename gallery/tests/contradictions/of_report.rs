@@ -53,9 +53,9 @@ fn choice(report: &Report) -> Vec<String> {
             );
         }
     }
-    // A dearer answer is passed over only where it gains too little, or where it may lose: if nothing is chosen instead, the
-    // report says so.
-    let says_so = verdict != Verdict::LeaveIt || report.doubt.is_some();
+    // A dearer answer is passed over only where it gains too little, or where it may lose: if nothing is chosen instead, nothing is
+    // decided.
+    let says_so = verdict != Verdict::LeaveIt;
     let may_lose = |trial: &Trial| trial.between.is_some_and(|(low, _)| low < 1.0);
     if !verdict.is_of_geometry() {
         for trial in &report.trials {
@@ -69,6 +69,10 @@ fn choice(report: &Report) -> Vec<String> {
             );
         }
     }
+    check(
+        report.doubt.is_none() || verdict == Verdict::Undecided,
+        format!("{verdict:?}, and {:?}", report.doubt),
+    );
     let conclusion = report.conclusion();
     check(
         conclusion.contains("no plan is worth it") == (verdict == Verdict::LeaveIt),

@@ -12,7 +12,7 @@ use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::{Geometry, Outcome, Outputs, THRESHOLD, Trial, Verdict};
 use headstart::tune::choose::choose;
-use headstart::tune::doubt::{TO_BE_HAD, doubt};
+use headstart::tune::doubt::doubt;
 use headstart::tune::interval::Kind;
 use headstart::tune::{BATCH, MEASURED, Proposals};
 
@@ -21,6 +21,9 @@ use super::record::{Entry, Record, Side};
 
 /// Where no other geometry is looked at, the own one does not matter.
 const NO_OTHER: Geometry = Geometry { groups: 1, group: 1 };
+
+/// A gain that may not be missed: 10 %.
+const TO_BE_HAD: f64 = 1.10;
 
 /// A plan's speedups over the plain kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +150,7 @@ fn judge(
         .filter(|trial| searched.contains(&trial.plan) && is_measured(&trial.plan.to_string()))
         .collect();
     let (says, choice) = choose((NO_OTHER, simulated.plain_ns), &tried, None, None, false);
-    let doubted = doubt(says, &tried, simulated.bounds.as_ref()).is_some();
+    let doubted = doubt(says, &tried).is_some();
     let few = of_few(&pairs, likely)?;
     let (few_say, of_few) = choose((NO_OTHER, measured.plain_ns), &few, None, None, false);
     let best = measured
@@ -289,7 +292,6 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use headstart::advise::{Bounds, Roof};
 
     use super::*;
 
@@ -364,19 +366,15 @@ mod tests {
 
     #[test]
     fn a_no_in_doubt_is_told_apart() {
-        let mut own = side(&[("unroll:2", 0.9)]);
-        own.bounds = Some(Bounds {
-            roofs: vec![Roof {
-                name: "bandwidth of device memory".into(),
-                least_ns: 500.0,
-            }],
-            best_speedup: 2.0,
-            without_waiting: None,
-            distance: None,
-            iterations: None,
-        });
         let searched = ["unroll:2".parse().expect("a plan")];
-        let judged = judge("case", &searched, &[], &side(&[("unroll:2", 1.2)]), &own).expect("plans");
+        let judged = judge(
+            "case",
+            &searched,
+            &[],
+            &side(&[("unroll:2", 1.2)]),
+            &side(&[("unroll:2", 1.04)]),
+        )
+        .expect("plans");
         assert_eq!((judged.alone.standing, judged.doubted), (Standing::Doubted, true));
     }
 

@@ -74,7 +74,7 @@ pub struct Report {
     pub is_in_module: bool,
     /// The recommendation.
     pub verdict: Verdict,
-    /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
+    /// Why nothing is decided, where times are simulated and within the simulator's known error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// What to change before any plan: idle lanes, accesses that are not coalesced, narrow loads.
@@ -255,6 +255,9 @@ impl Report {
     pub fn why_as_it_was(&self) -> &'static str {
         match self.verdict {
             Verdict::Undecided if !self.unlocking.is_empty() => "no plan may be tried for lack of statements",
+            Verdict::Undecided if self.doubt.is_some() => {
+                "a measurement has to tell whether a plan is worth it"
+            }
             Verdict::Undecided => "too few plans were timed to tell whether one is worth it",
             _ => "no plan is worth it",
         }
@@ -290,6 +293,7 @@ impl Report {
             let bounds = self.bounds.take();
             self.bounds = bounds.map(|bounds| bounds.beside_a_plan(self.baseline_ns, best.time_ns));
             self.perturbed = perturbed;
+            self.doubt = None;
         }
         self.ways = Some(ways);
         self
@@ -324,49 +328,57 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
-    /// The plans that were timed: how many, without the plain kernel, and how fast they are at most.
-    fn timed(&self) -> (usize, f64) {
-        let plans = self.trials.iter().filter(|trial| !trial.plan.is_none());
-        let factors = plans.filter_map(|trial| Some(trial.measured().or(trial.dropped())?.1));
-        factors.fold((0, 0.0), |(count, most), factor| {
-            (count + 1, f64::max(most, factor))
-        })
+    /// The plans that were timed, to their end or not: how many, in words and without the plain kernel, and how fast they are at most.
+    fn timed(&self) -> Option<(String, f64)> {
+        let plans = || self.trials.iter().filter(|trial| !trial.plan.is_none());
+        let ran: Vec<f64> = plans().filter_map(|trial| Some(trial.measured()?.1)).collect();
+        let dropped: Vec<f64> = plans().filter_map(|trial| Some(trial.dropped()?.1)).collect();
+        let counted = match (ran.len(), dropped.len()) {
+            (ran, 0) => format!("{ran} that ran"),
+            (0, dropped) => format!("{dropped} that were dropped on the way"),
+            (ran, dropped) => format!("{ran} that ran and {dropped} that were dropped on the way"),
+        };
+        let most = ran.into_iter().chain(dropped).reduce(f64::max)?;
+        Some((counted, most))
     }
 
     /// What supports that no plan is worth it.
     fn against_all(&self) -> String {
         let roof = self.bounds.as_ref().and_then(|bounds| bounds.roofs.first());
         match (self.timed(), roof) {
-            ((0, _), _) if self.partial.is_none() => "none applies".to_owned(),
-            ((0, _), Some(roof)) => {
-                format!("the limit is {}, {}", roof.name, number::duration(roof.least_ns))
-            }
-            ((count, most), _) => {
+            (Some((counted, most)), _) => {
                 let surely = if most >= THRESHOLD { " for sure" } else { "" };
                 format!(
-                    "of {count} that were timed none is over {}{surely}",
+                    "of {counted} none is over {}{surely}",
                     number::speedup(if surely.is_empty() { most } else { THRESHOLD })
                 )
             }
+            (None, Some(roof)) if self.partial.is_some() => {
+                format!("the limit is {}, {}", roof.name, number::duration(roof.least_ns))
+            }
+            (None, _) => "none applies".to_owned(),
         }
     }
 
     /// What is known where nothing is decided, and what it would take.
     fn unknown(&self) -> String {
+        if let Some(doubt) = &self.doubt {
+            return doubt.clone();
+        }
         let of = self
             .partial
             .as_ref()
             .map_or(self.trials.len() - 1, |partial| partial.of);
         let mut text = match self.timed() {
-            (0, _) if of == 0 => match self.unlocking.first() {
+            None if of == 0 => match self.unlocking.first() {
                 Some(statement) => {
                     format!("No plan may be tried yet: nothing says what one would rest on. {statement}")
                 }
                 None => "No plan was tried.".to_owned(),
             },
-            (0, _) => format!("None of {of} plans was timed, so nothing is known of what they gain."),
-            (count, most) => format!(
-                "{count} of {of} plans were timed, none of them over {}: too few to tell what the others gain.",
+            None => format!("None of {of} plans was timed, so nothing is known of what they gain."),
+            Some((counted, most)) => format!(
+                "Of {of} plans {counted} are at most {}: too few to tell what the others gain.",
                 number::speedup(most)
             ),
         };

@@ -55,7 +55,7 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
             fits.sub_groups_per_core
         )
     } else if occupancy >= 0.5 {
-        format!("{full}: while some wait for memory, others compute.")
+        format!("{full}.")
     } else {
         format!("Only {full}; more do not fit because of {}.", fits.limit())
     })

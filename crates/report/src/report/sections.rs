@@ -33,7 +33,7 @@ impl Sections {
         };
         let mut why: Vec<(usize, String)> = ranked(1, report.reasons.clone()).collect();
         why.extend(ranked(3, report.gains()));
-        if report.timed().0 == 0 {
+        if report.timed().is_none() {
             why.extend(ranked(2, table::refusals(report)));
         }
         // The basis of all times, and then how the plan was checked, are said however long the rest is.

@@ -63,7 +63,6 @@ fn beginning(report: &Report, columns: Columns) -> String {
         warnings: &report.warnings,
         verdict: report.verdict,
         conclusion: &report.conclusion(),
-        doubt: report.doubt.as_deref(),
         plan: Some(&report.best.plan).filter(|plan| !plan.is_none()),
     };
     text.push_str(&verdict.text(columns));
@@ -83,8 +82,6 @@ pub struct Stated<'r> {
     pub verdict: Verdict,
     /// Its meaning here.
     pub conclusion: &'r str,
-    /// Why it is in doubt.
-    pub doubt: Option<&'r str>,
     /// The plan, where one is advised.
     pub plan: Option<&'r Plan>,
 }
@@ -96,9 +93,7 @@ impl Stated<'_> {
         let warnings = warnings.map(|warning| columns.wrapped(&format!("Warning: {warning}"), "", "  "));
         let mut text: String = warnings.collect();
         let _ = writeln!(text, "Verdict: {}", columns.said(self.verdict.name()));
-        for sentence in std::iter::once(self.conclusion).chain(self.doubt) {
-            text.push_str(&columns.wrapped(sentence, "  ", "  "));
-        }
+        text.push_str(&columns.wrapped(self.conclusion, "  ", "  "));
         if let Some(plan) = self.plan {
             text.push_str(&plan_line(plan, columns));
             for (_, meaning) in explain::plan(plan) {

@@ -133,6 +133,48 @@ fn a_search_that_tried_nothing_decides_nothing() {
 }
 
 #[test]
+fn what_cannot_be_settled_is_not_decided() {
+    let mut report = sample();
+    report.plain_best_geometry = None;
+    report.verdict = Verdict::Undecided;
+    report.doubt = Some("The simulator cannot settle this: `unroll:2` may gain. Measure it.".to_owned());
+    let text = table::text(&report, columns::Columns::UNLIMITED);
+    assert!(
+        report
+            .conclusion()
+            .contains("without a plan. The simulator cannot settle this"),
+        "{text}"
+    );
+    assert_eq!(text.matches("cannot settle").count(), 1, "{text}");
+    assert!(!text.contains("too few"), "{text}");
+    assert!(report.why_as_it_was().starts_with("a measurement"));
+}
+
+#[test]
+fn plans_that_did_not_run_to_their_end_are_not_said_to_have_run() {
+    let mut report = sample();
+    report.plain_best_geometry = None;
+    report.verdict = Verdict::LeaveIt;
+    report.trials.truncate(3);
+    let dropped = Outcome::Dropped {
+        after: 0.1,
+        at_most: 0.97,
+    };
+    report.trials[2].outcome = dropped.clone();
+    let said = report.conclusion();
+    assert!(
+        said.contains("of 1 that ran and 1 that were dropped on the way none is over"),
+        "{said}"
+    );
+    report.trials[1].outcome = dropped;
+    let said = report.conclusion();
+    assert!(
+        said.contains("of 2 that were dropped on the way none is over 0.97×"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_kernel_that_lacks_statements_is_told_which() {
     let mut report = sample();
     report.trials.truncate(1);

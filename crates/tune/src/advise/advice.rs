@@ -46,7 +46,7 @@ pub struct Advice {
     /// The plan to use, where the verdict asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
+    /// Why nothing is decided, where times are simulated and within the simulator's known error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// What to change before any plan.

@@ -303,7 +303,7 @@ fn independent(case: &Case<'_>) -> ChecklistStep {
                 true,
                 match load.chain.is_empty() {
                     true => format!(
-                        "`{}` can be fetched early: its address follows from the loop's counter.",
+                        "`{}` can be fetched early: its address needs no other load.",
                         load.name
                     ),
                     false => format!(

@@ -27,7 +27,6 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
         warnings: &advice.warnings,
         verdict: advice.verdict,
         conclusion: &advice.conclusion,
-        doubt: advice.doubt.as_deref(),
         plan: advice.plan.as_ref(),
     };
     text.push_str(&verdict.text(columns));

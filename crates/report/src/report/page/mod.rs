@@ -184,12 +184,6 @@ fn header(page: &mut String, report: &Report) {
             Escaped(report.conclusion()),
         ),
     );
-    if let Some(doubt) = &report.doubt {
-        put(
-            page,
-            format_args!("<p class=\"sentence\" id=\"doubt\">{}</p>\n", Prose(doubt)),
-        );
-    }
     if !report.best.plan.is_none() {
         put(
             page,

@@ -51,6 +51,12 @@ impl Search<'_> {
             Verdict::LeaveIt if has_none && !unlocking.is_empty() => Verdict::Undecided,
             verdict => verdict,
         };
+        // Where nothing was measured.
+        let doubt = bench.simulator().and_then(|_| doubt(verdict, &ended.trials));
+        let verdict = match doubt {
+            Some(_) => Verdict::Undecided,
+            None => verdict,
+        };
         let findings = Findings {
             verdict,
             best: (&best.plan, best.speedup),
@@ -68,11 +74,6 @@ impl Search<'_> {
             .skip(1)
             .position(|trial| trial.plan == best.plan);
         let best_run = position.and_then(|at| ended.runs[at].as_ref());
-        // Where nothing was measured.
-        let doubt = match bench.simulator() {
-            Some(_) => doubt(verdict, &ended.trials, bounds.as_ref()),
-            None => None,
-        };
         let counters = counters(&ended.baseline, best_run);
         let Ended {
             baseline,

@@ -129,6 +129,12 @@ impl DeviceModel {
         cycles * 1000.0 / *self.core.clock
     }
 
+    /// How long all work-groups of a launch take to start, in nanoseconds, where they start one after the other.
+    pub fn starts_ns(&self, groups: u64) -> Option<f64> {
+        let starts = self.core.group_starts.as_ref()?;
+        Some(self.nanoseconds(groups.saturating_sub(1) as f64 / **starts))
+    }
+
     /// The device that is modelled, with the numbers that differ: `NVIDIA H200 with dram.latency=900`.
     pub fn modelled(&self) -> String {
         match &self.changed[..] {

@@ -24,6 +24,7 @@ pub fn starved() -> Evidence {
         achieved: None,
         time_ns: 1_273_000.0,
         launch_ns: None,
+        starts_ns: None,
         cache: None,
         memory_bytes: Some(132.0 * 128.0 * 1024.0 * 36.0),
         bandwidth: Some(4540.0),

@@ -58,15 +58,19 @@ impl Evidence {
     }
 
     /// The sub-groups that were resident, and those that would be if none ended long before the others; none where these are about
-    /// as many.
+    /// as many, or where they do not start fast enough.
     pub(crate) fn short_of(&self) -> Option<(f64, f64)> {
         let (achieved, launched) = self.achieved.zip(self.launched())?;
-        (achieved < SHORT * launched).then_some((achieved, launched))
+        (achieved < SHORT * launched && self.starts().is_none()).then_some((achieved, launched))
     }
 }
 
 /// The remedy for a launch whose cores run empty before its end.
 pub(super) fn remedy(evidence: &Evidence, balance: Option<&Balance>) -> Option<Remedy> {
+    if let Some(starts) = evidence.starts() {
+        let finding = format!("Let fewer, larger work-groups share the work: {starts}.");
+        return Some(Remedy { finding, place: None });
+    }
     let (achieved, launched) = evidence.short_of()?;
     let balance = balance?;
     let fits = evidence.fits.as_ref()?;
@@ -106,7 +110,8 @@ pub(super) fn remedy(evidence: &Evidence, balance: Option<&Balance>) -> Option<R
             grouped(u64::from(all)),
             grouped(last.round() as u64),
             percent(last / f64::from(all)),
-            even(achieved / launched)?
+            // The last round is no longer than the others.
+            even((achieved / launched).max(rounds / rounds.ceil()))?
         )
     } else {
         return None;

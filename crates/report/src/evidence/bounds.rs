@@ -84,6 +84,13 @@ impl Bounds {
                 least_ns,
             });
         }
+        if let Some(starts_ns) = evidence.starts_ns {
+            roofs.push(Roof {
+                name: "starts of work-groups".to_owned(),
+                // A rate that is as exact as the model bounds no run from below its own time.
+                least_ns: starts_ns.min(evidence.time_ns),
+            });
+        }
         for unit in profile.iter().flat_map(|profile| &profile.units) {
             roofs.push(Roof {
                 name: unit.name.clone(),
@@ -324,6 +331,28 @@ mod tests {
             "{bounds:?}"
         );
         assert!(bounds.best_speedup > 5.0, "{bounds:?}");
+    }
+
+    #[test]
+    fn work_groups_that_start_one_after_the_other_are_a_roof_and_the_reason() {
+        let evidence = Evidence {
+            groups: 1 << 21,
+            starts_ns: Some(1_260_000.0),
+            ..starved()
+        };
+        let bounds = Bounds::of(&evidence, Some(&profile()), &[load(None)]).expect("all is known");
+        assert_eq!(bounds.roofs[0].name, "starts of work-groups");
+        assert!((bounds.best_speedup - 1273.0 / 1260.0).abs() < 1e-9, "{bounds:?}");
+        let starts = evidence.starts().expect("they set the pace");
+        assert_eq!(
+            starts,
+            "work-groups start one after the other, and the starts of 2,097,152 take 99 % of the time"
+        );
+        let few = Evidence {
+            starts_ns: Some(100_000.0),
+            ..evidence
+        };
+        assert_eq!(few.starts(), None);
     }
 
     #[test]

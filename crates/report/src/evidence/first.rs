@@ -271,5 +271,25 @@ mod tests {
             "{tail}"
         );
         assert_eq!(said(&starved(), &profile(6.0), &[]), "");
+        // The last of many rounds cannot cost a third of the time, whatever else keeps cores empty.
+        let even = Profile {
+            balance: Some(Balance {
+                work_items: 1.0,
+                ..profile(1.0).balance.expect("there")
+            }),
+            ..Profile::default()
+        };
+        let many = half(132 * 16 * 1213 + 132);
+        assert_eq!(said(&many, &even, &[]), "");
+        let starting = Evidence {
+            starts_ns: Some(1_200_000.0),
+            ..many
+        };
+        let starting = said(&starting, &profile(6.0), &[]);
+        assert!(
+            starting.contains("work-groups start one after the other"),
+            "{starting}"
+        );
+        assert_eq!(starting.lines().count(), 1, "{starting}");
     }
 }

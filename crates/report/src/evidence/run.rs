@@ -2,6 +2,7 @@
 
 use crate::device::CacheState;
 use crate::model::occupancy::Occupancy;
+use crate::number::{grouped, percent};
 
 /// The facts about one run of the plain kernel. Numbers that a device does not report are `None`.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Evidence {
     pub time_ns: f64,
     /// What a launch takes beside it, in nanoseconds: a part of the times that are reported.
     pub launch_ns: Option<f64>,
+    /// How long all work-groups take to start, in nanoseconds, where they start one after the other.
+    pub starts_ns: Option<f64>,
     /// What it found in L2.
     pub cache: Option<CacheState>,
     /// Bytes moved between device memory and the caches.
@@ -47,6 +50,8 @@ pub struct Evidence {
 
 /// Numbers that differ by less than this part are the same to a reader.
 const ABOUT: f64 = 0.1;
+/// The starts of work-groups set the pace from this share of the time on.
+const STARTS: f64 = 0.8;
 
 impl Evidence {
     /// Sub-groups resident in a core while there are enough of them: as many as fit, or as many as the launch has for each
@@ -89,6 +94,19 @@ impl Evidence {
             .map(|resident| self.of_places(f64::from(resident)));
         // Where some end long before the others, it is not the number of them that keeps the places empty.
         more_would_fit && launched.is_some_and(|share| share <= 0.5) && self.short_of().is_none()
+    }
+
+    /// That the starts of work-groups set the pace, where they do: without a full stop.
+    #[doc(hidden)]
+    pub fn starts(&self) -> Option<String> {
+        let share = self.starts_ns? / self.time_ns;
+        (share >= STARTS && share.is_finite()).then(|| {
+            format!(
+                "work-groups start one after the other, and the starts of {} take {} of the time",
+                grouped(self.groups),
+                percent(share.min(1.0))
+            )
+        })
     }
 
     /// The launch's part of the times that are reported, in nanoseconds.

@@ -36,6 +36,9 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
         if counted.is_some() { " on average" } else { "" },
         percent(occupancy)
     );
+    if let Some(starts) = evidence.starts().filter(|_| occupancy < 0.5) {
+        return Some(format!("Only {full}: {starts}."));
+    }
     let short_of = evidence.short_of().filter(|_| occupancy < 0.5);
     Some(if let Some((_, launched)) = short_of {
         format!(
@@ -111,18 +114,18 @@ fn scattered_limit(evidence: &Evidence, delivered: f64) -> String {
 /// Less in flight than this share of the saturating amount counts as nothing.
 const NOTHING: f64 = 0.01;
 
-/// How many bytes are in flight from device memory, and how many would saturate it.
+/// How many bytes are in flight from or to device memory, and how many would saturate it.
 #[doc(hidden)]
 pub fn flying(in_flight: f64, needed: f64) -> String {
     if in_flight < NOTHING * needed {
         return format!(
-            "Hardly anything is in flight from device memory: the kernel's loads hit in caches. Saturating memory needs {} in \
-             flight (bandwidth × latency under load).",
+            "Hardly anything is in flight from or to device memory: caches have it. Saturating memory needs {} in flight \
+             (bandwidth × latency under load).",
             bytes(needed)
         );
     }
     format!(
-        "On average {} are in flight from device memory; saturating it needs {} in flight (bandwidth × latency under load).",
+        "On average {} are in flight from or to device memory; saturating it needs {} in flight (bandwidth × latency under load).",
         bytes(in_flight),
         bytes(needed)
     )

@@ -50,10 +50,10 @@ pub struct LaunchTime {
     pub stalled: [f64; StallReason::ALL.len()],
     /// The counters of the memory hierarchy.
     pub memory: MemoryCounters,
-    /// Bytes on their way to a busy core, on average, from L2 or from beyond.
+    /// Bytes on their way to a busy core, on average, from L2 or from beyond, and those on their way to device memory.
     pub bytes_in_flight: f64,
-    /// Those of them from device memory.
-    pub bytes_from_memory: f64,
+    /// Those of them from or to device memory.
+    pub bytes_of_memory: f64,
     /// Cycles that L2 would take for its requests if it were always busy.
     pub l2_busy: f64,
     /// Device memory's reads and writes, in bytes per nanosecond (GB/s).
@@ -150,6 +150,8 @@ pub(super) fn launch_time(
             .sum();
         waited as f64 / resident
     });
+    // What is written is on its way as long as what is read.
+    let writing = simulated.memory.dram_written_bytes as f64 * f64::from(*model.dram.latency);
     let moved = (simulated.memory.dram_read_bytes + simulated.memory.dram_written_bytes) as f64;
     LaunchTime {
         cycles: simulated.cycles,
@@ -164,8 +166,8 @@ pub(super) fn launch_time(
         instructions: issued as f64 * scale,
         work_item_instructions: lanes as f64 * scale,
         stalled,
-        bytes_in_flight: simulated.memory.byte_cycles_in_flight / core_cycles,
-        bytes_from_memory: simulated.memory.byte_cycles_from_memory / core_cycles,
+        bytes_in_flight: (simulated.memory.byte_cycles_in_flight + writing) / core_cycles,
+        bytes_of_memory: (simulated.memory.byte_cycles_from_memory + writing) / core_cycles,
         l2_busy: simulated.memory.l2_requests * scale / *model.l2.requests_per_cycle,
         bandwidth: if nanoseconds > 0.0 {
             moved * scale / nanoseconds

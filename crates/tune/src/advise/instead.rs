@@ -216,6 +216,9 @@ fn waiting_elsewhere(case: &Case<'_>) -> Option<String> {
         | StallReason::MathPipeThrottle
         | StallReason::NotSelected => None,
     };
+    if case.evidence.starts().is_some() {
+        return None;
+    }
     let stalls = case.profile?.stalls.iter();
     let largest = stalls
         .filter(|stall| stall.share >= MATTERS)

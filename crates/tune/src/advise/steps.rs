@@ -77,6 +77,16 @@ const MOSTLY: f64 = 0.9;
 /// Registers to spare that are worth mentioning: the article's eight, for four values of 8 bytes.
 const REGISTERS: u32 = 8;
 
+const NO_LOAD: &str = "The kernel has no load from global memory.";
+
+impl Case<'_> {
+    /// Whether the kernel's text is known, and has no load from global memory.
+    fn loads_nothing(&self) -> bool {
+        let loads = self.profile.is_some_and(|profile| !profile.loads.is_empty());
+        self.loads.is_some_and(<[LoopLoad]>::is_empty) && self.accesses.is_empty() && !loads
+    }
+}
+
 /// Every step of the procedure, in the documents' order.
 pub(crate) fn procedure(case: &Case<'_>) -> Vec<ChecklistStep> {
     vec![
@@ -174,6 +184,9 @@ fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
         .and_then(|profile| profile.loads.first())
         .filter(|load| load.waiting > 0.0 && !load.place.is_empty());
     let found = case.evidence.waiting_for_loads.map(|share| {
+        if case.loads_nothing() {
+            return (false, NO_LOAD.to_owned());
+        }
         let mut text = format!(
             "Sub-groups spend {} of their time waiting for loads",
             percent(share)
@@ -186,6 +199,9 @@ fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
             ));
         }
         text.push('.');
+        if let Some(starts) = case.evidence.starts() {
+            return (false, format!("{text} {}.", sentence(&starts)));
+        }
         let loads = [StallReason::LongScoreboard, StallReason::AsyncCopy];
         // A sub-group that is ready while another one issues waits for nothing.
         let other = case.profile.and_then(|profile| {
@@ -395,6 +411,9 @@ fn shared_memory_to_spare(case: &Case<'_>) -> ChecklistStep {
 fn larger_than_the_cache(case: &Case<'_>) -> ChecklistStep {
     let cache = case.profile.and_then(|profile| profile.cache.as_ref());
     let found = cache.map(|cache| {
+        if case.loads_nothing() {
+            return (false, NO_LOAD.to_owned());
+        }
         let found = format!("{} hit rate {}", cache.name, percent(cache.hits));
         match case.footprint {
             Some(footprint) => (

@@ -229,6 +229,7 @@ impl Task<'_> {
                 .map(|share| share * f64::from(sub_groups)),
             time_ns,
             launch_ns: None,
+            starts_ns: model.starts_ns(groups),
             cache: None,
             memory_bytes: self.rate().map(|rate| rate * time_ns),
             bandwidth: Some(*model.dram.bandwidth),

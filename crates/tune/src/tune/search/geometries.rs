@@ -106,7 +106,7 @@ pub(crate) fn plain_best(
 pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
     let is_out_of_reach = here
         .at_most
-        .is_some_and(|at_most| there.speedup * THRESHOLD > at_most);
+        .is_some_and(|at_most| there.speedup <= at_most && there.speedup * THRESHOLD > at_most);
     // Where the plain kernel is hardly faster, the plans are the same that were tried here.
     if is_out_of_reach || there.speedup < THRESHOLD {
         return Ok(None);

@@ -375,7 +375,7 @@ mod tests {
              core (6.2 % occupancy), where 64 would fit. More of them would be faster still, if the caller can combine their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
             "Why `values` is fetched 16 iterations ahead: 8 reach 2.61×, and 32 reach at most 2.40×.",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
-            "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
+            "159 kB are in flight from or to device memory; saturating it needs 1.47 MB in flight",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",
             "Cache hints would slow it down: the best, `values=cache:L2:16`, runs at 0.75×.",
         ];

@@ -187,6 +187,7 @@ impl Launch {
             achieved: self.achieved().filter(|_| places.is_some()),
             time_ns,
             launch_ns: None,
+            starts_ns: model.and_then(|model| model.starts_ns(sizes.groups)),
             cache: None,
             memory_bytes: memory_bytes.or_else(|| Some(used? * bandwidth? * time_ns)),
             bandwidth,

@@ -305,6 +305,7 @@ impl MeasuredBench {
             time_ns: measured.timing.median_ns,
             // A part of the time: how much of it, no counter says.
             launch_ns: None,
+            starts_ns: model.and_then(|model| model.starts_ns(geometry.groups)),
             cache: Some(measured.timing.cache),
             memory_bytes: None,
             bandwidth: model.map(|model| *model.dram.bandwidth),

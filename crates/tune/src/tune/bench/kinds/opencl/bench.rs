@@ -227,6 +227,7 @@ impl OpenClBench {
                 achieved: None,
                 time_ns: timing.median_ns,
                 launch_ns: None,
+                starts_ns: None,
                 cache: Some(timing.cache),
                 memory_bytes: None,
                 bandwidth: None,

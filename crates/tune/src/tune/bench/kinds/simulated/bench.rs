@@ -295,6 +295,7 @@ impl SimulatedBench {
             achieved: Some(time.resident_sub_groups),
             time_ns: time.nanoseconds,
             launch_ns: launch_ns(&self.model),
+            starts_ns: self.model.starts_ns(geometry.groups),
             cache: Some(self.cache),
             memory_bytes: Some(time.dram_bytes()),
             bandwidth: Some(bandwidth),
@@ -304,7 +305,7 @@ impl SimulatedBench {
             ),
             latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
             saturating_bytes: Some(self.saturating_bytes()),
-            bytes_in_flight: Some(time.bytes_from_memory * f64::from(time.sample.of_cores)),
+            bytes_in_flight: Some(time.bytes_of_memory * f64::from(time.sample.of_cores)),
             waiting_for_loads: Some(time.waiting_for_memory()),
             issued: Some(time.issued),
         }
@@ -560,7 +561,7 @@ fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
         ("issue slots used", "%", 100.0 * time.issued),
         ("device memory throughput", "GB/s", time.bandwidth),
         (
-            "in flight to a busy core, on average",
+            "in flight for a busy core, on average",
             "bytes",
             time.bytes_in_flight,
         ),

@@ -32,10 +32,8 @@ fn a_budget_ends_the_search() {
     assert!(report["baseline_ns"].as_f64().expect("a time") > 0.0);
     assert_eq!(report["verdict"], "undecided");
     assert!(report["partial"]["telling_left"].as_u64() > Some(3), "{report}");
-    assert!(
-        report["partial"]["seconds_a_plan"].as_f64() > Some(0.0),
-        "{report}"
-    );
+    // No plan ran, so nothing is said of how long one takes.
+    assert!(report["partial"]["seconds_a_plan"].is_null(), "{report}");
     let notes = report["notes"].to_string();
     assert!(
         notes.contains(&format!("Stopped after 0 of {of} plans")),

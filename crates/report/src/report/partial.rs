@@ -22,9 +22,16 @@ pub struct Partial {
     /// See there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_kinds: Vec<String>,
-    /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
+    /// How long one of the plans that are left would take on average, in seconds of the search, by those of its kind that ran in it;
+    /// none where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_a_plan: Option<f64>,
+    /// How long those take together that tell what the others may gain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_telling: Option<f64>,
+    /// Whether that is for a first look at each: no plan ran to its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_first_looks: bool,
     /// The device's message when it was lost, if the search was not stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
@@ -50,19 +57,27 @@ impl fmt::Display for Partial {
 }
 
 impl Partial {
-    /// What it would take to try the plans that are left; none where that is not known.
+    /// What it would take to try the plans that are left; none where none is.
     pub(super) fn cost(&self) -> Option<String> {
-        let seconds = self.seconds_a_plan?;
-        let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
         let left = self.of - self.tried;
-        let telling = match self.telling_left {
-            0 => String::new(),
-            telling if telling == left => String::new(),
-            telling => format!(" about {} for the {telling} likely ones,", time(telling)),
+        let time = |seconds: f64| number::duration(seconds * 1e9);
+        let telling = match (self.telling_left, self.seconds_telling) {
+            (telling, Some(seconds)) if telling > 0 && telling < left => {
+                format!(" about {} for the {telling} likely ones,", time(seconds))
+            }
+            _ => String::new(),
         };
-        Some(format!(
-            "The other {left} plans take{telling} about {} in all: see `--budget`.",
-            time(left)
-        ))
+        let what = if self.by_first_looks {
+            "First looks at the"
+        } else {
+            "The"
+        };
+        (left > 0).then(|| match self.seconds_a_plan {
+            Some(seconds) => {
+                let seconds = time(seconds * left as f64);
+                format!("{what} other {left} plans take{telling} about {seconds} in all: see `--budget`.")
+            }
+            None => format!("None of them ended, so how long the {left} take is not known: see `--budget`."),
+        })
     }
 }

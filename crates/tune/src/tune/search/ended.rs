@@ -66,7 +66,7 @@ impl<'e> Ended<'e> {
             is_cut,
             are_proposed,
             checked,
-            a_plan,
+            took,
         } = trials;
         // Of plans that no time was left for nothing is known.
         if let Some(refusal) = everything_refused(&tried, &derived).filter(|_| !is_cut) {
@@ -96,13 +96,22 @@ impl<'e> Ended<'e> {
         let tried_kinds = kinds(ended.trials.iter().filter(has_run).map(|trial| &trial.plan));
         let left = ended.left().into_iter().map(|index| &ended.plans[index]);
         let open_kinds = &kinds(left) - &tried_kinds;
+        let left = ended.left();
+        let seconds = |of: &[usize]| -> Option<f64> {
+            let is_likely = |&index: &usize| space.likely.contains(&space.plans[index]);
+            let each = |index| if is_likely(index) { took.likely } else { took.other };
+            of.iter().map(each).sum()
+        };
+        let (all, telling) = (seconds(&left), seconds(&ended.telling_left()));
         ended.partial = (lost.is_some() || is_cut).then(|| Partial {
             tried: ended.trials.len() - 1,
             of: ended.plans.len(),
-            telling_left: ended.telling_left(),
+            telling_left: ended.telling_left().len(),
             tried_kinds: tried_kinds.iter().map(ToString::to_string).collect(),
             open_kinds: open_kinds.iter().map(ToString::to_string).collect(),
-            seconds_a_plan: Some(a_plan.as_secs_f64()),
+            seconds_a_plan: all.map(|all| all / left.len().max(1) as f64),
+            seconds_telling: telling,
+            by_first_looks: took.is_a_look,
             lost: lost.map(|error| error.to_string()),
         });
         ended.open_kinds = open_kinds;
@@ -125,9 +134,10 @@ impl<'e> Ended<'e> {
         left.map(|(index, _)| index).collect()
     }
 
-    fn telling_left(&self) -> usize {
-        let left = self.left();
-        left.iter().filter(|index| self.telling.contains(index)).count()
+    fn telling_left(&self) -> Vec<usize> {
+        let mut left = self.left();
+        left.retain(|index| self.telling.contains(index));
+        left
     }
 
     /// How much of the plans was tried. Where few are measured, one of each kind tells of the others.
@@ -138,7 +148,7 @@ impl<'e> Ended<'e> {
             has_telling: one_tells || self.plans.iter().any(|asked| self.likely.contains(asked)),
             telling_left: match one_tells {
                 true => self.open_kinds.len(),
-                false => self.telling_left(),
+                false => self.telling_left().len(),
             },
             at_most: self.bounds().map(|bounds| bounds.best_speedup),
         }

@@ -10,7 +10,7 @@ mod racing;
 mod turns;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) use self::memory::Memory;
 use super::interval;
@@ -69,17 +69,36 @@ pub(crate) struct Trials {
     pub are_proposed: bool,
     /// How they were checked.
     pub checked: Option<Checked>,
-    /// How long a plan took on average; without any, how long the plain kernel took.
-    pub a_plan: Duration,
+    /// How long those plans took that ran.
+    pub took: Took,
 }
 
-/// The time that each of the trials took on average since then; none if none of them ran.
-fn each(since: Instant, trials: &[Tried]) -> Option<Duration> {
-    let has_run = |(trial, run): &&Tried| run.is_some() || trial.dropped().is_some();
-    let ran = trials.iter().filter(has_run).count();
-    u32::try_from(ran)
-        .ok()
-        .and_then(|ran| since.elapsed().checked_div(ran))
+/// How long a plan takes in a search, in seconds, by those that ran in it: one that is likely to help, and another. None where
+/// none ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Took {
+    pub likely: Option<f64>,
+    pub other: Option<f64>,
+    /// Whether this is a first look: no plan ran to its end.
+    pub is_a_look: bool,
+}
+
+impl Took {
+    /// Of plans that took this long all together, in threads of their own: each with whether it is likely and whether it ended. One
+    /// that did not adds its time to what the others took.
+    fn of(spent: impl Iterator<Item = (Duration, bool, bool)>, threads: usize) -> Took {
+        let (mut seconds, mut ended) = ([0.0; 2], [0_usize; 2]);
+        for (spent, is_likely, has_ended) in spent {
+            seconds[usize::from(is_likely)] += spent.as_secs_f64() / threads.max(1) as f64;
+            ended[usize::from(is_likely)] += usize::from(has_ended);
+        }
+        let each = |kind: usize| (ended[kind] > 0).then(|| seconds[kind] / ended[kind] as f64);
+        Took {
+            likely: each(1).or(each(0)),
+            other: each(0).or(each(1)),
+            is_a_look: false,
+        }
+    }
 }
 
 impl Trying<'_> {
@@ -226,6 +245,18 @@ pub(crate) fn went_wrong(error: &Error) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_plans_take_follows_from_those_that_ran() {
+        let second = Duration::from_secs(1);
+        assert_eq!(Took::of([(second, true, false)].into_iter(), 2).likely, None);
+        // Two threads: likely ones of 4 s, one of them not at its end, and others of 0.5.
+        let likely = [(4 * second, true, true), (2 * second, true, false)];
+        let others = [(second / 2, false, true), (second / 2, false, true)];
+        let took = Took::of(likely.into_iter().chain(others), 2);
+        assert_eq!((took.likely, took.other), (Some(3.0), Some(0.25)));
+        assert_eq!(Took::of(likely.into_iter(), 2).other, Some(3.0));
+    }
     use crate::violation::{Element, WorkItem};
 
     #[test]

@@ -1,8 +1,9 @@
 //! Plans that race, on a device with its own clock: in parallel, each held against those before it.
 
-use std::time::Instant;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::{Pair, Trials, Tried, Trying, check_small, each};
+use super::{Pair, Took, Trials, Tried, Trying, check_small};
 use crate::device::sim::timer::Course;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
@@ -24,6 +25,8 @@ const SOON_AT_ONCE: usize = 4;
 struct Soon {
     plain: Timed,
     plans: Vec<(usize, Timed)>,
+    /// How long a plan's took.
+    took: Took,
 }
 
 impl Soon {
@@ -55,6 +58,9 @@ struct Ended {
     course: Option<Course>,
 }
 
+/// How long a plan took, and whether it ended; nothing of one that did not begin or that the log has.
+type Spent = Option<(Duration, bool)>;
+
 /// Plans in a race.
 struct Racing<'r> {
     trying: &'r Trying<'r>,
@@ -63,6 +69,8 @@ struct Racing<'r> {
     checks: &'r Checks<'r>,
     /// The plain kernel's run.
     baseline: &'r Timed,
+    /// By the plans' positions.
+    spent: Mutex<Vec<Spent>>,
 }
 
 impl Racing<'_> {
@@ -84,7 +92,11 @@ impl Racing<'_> {
         if let Some(known) = self.trying.known(pair, self.baseline) {
             return ended(known, None);
         }
-        let (result, course) = match shielded(|| self.run(race, pair, checked)) {
+        let began = Instant::now();
+        let ran = shielded(|| self.run(race, pair, checked));
+        let has_ended = ran.is_ok() || !progress.is_stopped();
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some((began.elapsed(), has_ended));
+        let (result, course) = match ran {
             Ok((Raced::Ended(timed, course), outputs)) => (Ok((*timed, outputs)), course),
             Ok((Raced::Behind(behind), _)) => {
                 let trial = Trial {
@@ -180,7 +192,6 @@ impl Trying<'_> {
         // A kernel that never ends fails here, and not in the timer.
         let checks = self.checks(pairs)?;
         let soon = self.soon(simulator, pairs, &checks)?;
-        let began = Instant::now();
         // With first times there is an answer already.
         self.progress.trying(soon.is_some());
         let plain = simulator.race(self.bound, self.kernel, race.pace(&Plan::none()));
@@ -191,7 +202,6 @@ impl Trying<'_> {
             (Err(_), Some(soon)) if self.progress.is_stopped() => (Box::new(soon.plain.clone()), None),
             (Err(error), _) => return Err(error),
         };
-        let plain_took = began.elapsed();
         race.start(course.as_ref());
         let none = self.plain_trial(&baseline);
         let racing = Racing {
@@ -200,10 +210,10 @@ impl Trying<'_> {
             pairs,
             checks: &checks,
             baseline: &baseline,
+            spent: Mutex::new(pairs.iter().map(|_| None).collect()),
         };
         let baseline_ns = baseline.time_ns;
         self.progress.trying(true);
-        let began = Instant::now();
         // Where the time is short the plans here come first.
         let (ended, beside) = match &soon {
             Some(soon) => (racing.all(race, Some(soon)), beside(baseline_ns)),
@@ -227,8 +237,16 @@ impl Trying<'_> {
             )
         });
         let trials: Vec<_> = tried.into_iter().flatten().collect();
+        let spent = racing.spent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let spent = spent.into_iter().zip(pairs).filter_map(|(spent, (plan, _))| {
+            spent.map(|(time, has_ended)| (time, self.likely.contains(plan), has_ended))
+        });
+        let took = Took::of(spent, threads::for_items(pairs.len()));
         let tried = Trials {
-            a_plan: each(began, &trials).unwrap_or(plain_took),
+            took: match &soon {
+                Some(soon) if took.likely.is_none() => soon.took,
+                _ => took,
+            },
             is_cut: is_stopped && (alone > 0 || trials.len() < pairs.len()),
             trials,
             note,
@@ -260,7 +278,9 @@ impl Trying<'_> {
         let mut soon = Soon {
             plain,
             plans: Vec::new(),
+            took: Took::of(std::iter::empty(), 1),
         };
+        let began = Instant::now();
         let plans: Vec<Plan> = pairs.iter().map(|(plan, _)| (*plan).clone()).collect();
         let mut proposals = Proposals::new(&plans, self.likely);
         let is_open = |index: usize| pairs[index].1.is_ok() && !self.memory.has(pairs[index].1);
@@ -294,6 +314,12 @@ impl Trying<'_> {
             }
         }
         self.progress.trying(false);
+        let looks = (began.elapsed(), true, false);
+        let counted = soon.plans.iter().map(|_| (Duration::ZERO, true, true));
+        soon.took = Took {
+            is_a_look: true,
+            ..Took::of(counted.chain([looks]), 1)
+        };
         Ok(Some(soon))
     }
 }

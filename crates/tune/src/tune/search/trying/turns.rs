@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Trials, Tried, Trying, check, each, not_derived, wrong_output};
+use super::{Took, Trials, Tried, Trying, check, not_derived, wrong_output};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::report::{Outcome, Outputs, Trial};
@@ -45,7 +45,6 @@ impl Trying<'_> {
                 )?,
             ),
         };
-        let began = Instant::now();
         let baseline = match baseline {
             Some(baseline) => baseline,
             None => {
@@ -56,7 +55,6 @@ impl Trying<'_> {
                     .0
             }
         };
-        let plain_took = began.elapsed();
         let none = self.plain_trial(&baseline);
         let mut turns = Turns {
             trying: self,
@@ -84,8 +82,14 @@ impl Trying<'_> {
             )
         });
         let trials: Vec<_> = tried.into_iter().flatten().collect();
+        let ran = trials.iter().filter(|(_, run)| run.is_some()).count();
+        let each = (ran > 0).then(|| began.elapsed().as_secs_f64() / ran as f64);
         Ok(Trials {
-            a_plan: each(began, &trials).unwrap_or(plain_took),
+            took: Took {
+                is_a_look: false,
+                likely: each,
+                other: each,
+            },
             baseline: baseline.clone(),
             none,
             trials,

@@ -2,7 +2,7 @@
 //! and a budget.
 //!
 //! When a search is to stop, the plans that are being tried end at once. The plain kernel has more time, since without it there is
-//! nothing to report. Once it is known, what follows on the plans has a few seconds; then the command ends with what is known.
+//! nothing to report; then the command ends.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -26,11 +26,8 @@ pub static STOP: Stop = Stop::new();
 /// How often it is looked whether a search is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time that a command has behind its budget for its report.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// The same for the plain kernel: as much again, and this at least.
-const GRACE_OF_PLAIN: Duration = Duration::from_secs(60);
+/// The time that the plain kernel has behind the budget: as much again, and this at least.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// As a shell tells it of a command that an interrupt (signal 2) ended.
 pub const INTERRUPTED_STATUS: u8 = 130;
@@ -74,17 +71,8 @@ struct Limits {
     until: Option<Instant>,
     /// Whether plans are being tried.
     is_trying: Mutex<bool>,
-    /// The fastest plan so far, with its speedup; nothing at all before the plain kernel is known.
-    best: Mutex<Option<Best>>,
-}
-
-/// The fastest plan so far.
-struct Best {
-    /// When the plain kernel was known, which what follows waits for.
-    plain_known: Instant,
-    speedup: f64,
-    /// In words.
-    plan: String,
+    /// The speedup of the fastest plan so far; nothing before the plain kernel is known.
+    best: Mutex<Option<f64>>,
 }
 
 impl Limits {
@@ -104,24 +92,13 @@ impl Limits {
             {
                 let is_trying = limits.is_trying.lock().unwrap_or_else(PoisonError::into_inner);
                 STOP.set(*is_trying && limits.is_stopped());
+                STOP.set_late(limits.is_stopped());
             }
             if let (Some(budget), Some(until)) = (limits.budget, limits.until) {
                 let best = limits.best.lock().unwrap_or_else(PoisonError::into_inner);
-                let (from, grace, what) = match &*best {
-                    Some(best) => (
-                        until.max(best.plain_known),
-                        GRACE,
-                        format!("the report is not done, and {}", best.plan),
-                    ),
-                    None => (
-                        until,
-                        budget.max(GRACE_OF_PLAIN),
-                        "the plain kernel is not done".to_owned(),
-                    ),
-                };
-                if from.elapsed() > grace {
+                if best.is_none() && until.elapsed() > budget.max(GRACE) {
                     eprintln!(
-                        "headstart: {what}, {} s after the `--budget` of {} s; a larger one, or a smaller launch",
+                        "headstart: the plain kernel is not done, {} s after the `--budget` of {} s; a larger one, or a smaller launch",
                         until.elapsed().as_secs(),
                         budget.as_secs_f64()
                     );
@@ -137,6 +114,7 @@ impl Limits {
 impl Drop for Limits {
     fn drop(&mut self) {
         STOP.set(false);
+        STOP.set_late(false);
     }
 }
 
@@ -298,23 +276,19 @@ impl Bar {
         self.say(self.done.fetch_add(1, Ordering::Relaxed) + 1);
         let mut best = self.limits.best.lock().unwrap_or_else(PoisonError::into_inner);
         if trial.plan.is_none() {
-            *best = Some(Best {
-                plain_known: Instant::now(),
-                speedup: 1.0,
-                plan: "no faster plan is known".to_owned(),
-            });
+            *best = Some(1.0);
         }
         let (Some((time_ns, speedup)), Some(best)) = (trial.measured(), best.as_mut()) else {
             return;
         };
-        if speedup > best.speedup {
+        if speedup > *best {
             let (times, time) = (number::speedup(speedup), number::duration(time_ns));
             let plan = format!("the fastest plan so far is `{}`: {times}, {time}", trial.plan);
             self.bar.set_message(format!("{times} {}", trial.plan));
-            if self.bar.is_hidden() && speedup > best.speedup * WORTH_TELLING {
+            if self.bar.is_hidden() && speedup > *best * WORTH_TELLING {
                 tell(&format!("headstart: {plan}"));
             }
-            (best.speedup, best.plan) = (speedup, plan);
+            *best = speedup;
         }
     }
 }

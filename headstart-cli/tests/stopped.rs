@@ -43,6 +43,22 @@ fn a_budget_ends_the_search() {
     assert!(told.contains("`--log FILE`"), "{told}");
 }
 
+/// Counting its work-groups alone takes many times the budget, and so does the launch.
+#[test]
+fn a_launch_that_is_too_large_for_its_budget_is_reported_all_the_same() {
+    let began = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(["tune", "attention", "--device", "sim:h200", "--budget", "0.5", "--json", "-"])
+        .args(["--set", "sequences=8", "--set", "tokens=4288", "--set", "pool=1024"])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = json(&output);
+    assert_eq!(report["verdict"], "undecided", "{report}");
+    assert!(report["baseline_ns"].as_f64() > Some(0.0), "{report}");
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+}
+
 #[test]
 fn a_search_within_its_budget_is_whole() {
     let output = tune(&["--budget", "3600", "--plans", "unroll:2", "--json", "-"]).output();

@@ -4,30 +4,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Error, Result};
 
-/// Whether runs that look here end as soon as they can. The owner keeps it for as long as the program runs.
+/// Whether runs that look here end as soon as they can, and whether it is late: what is only there to make a time more exact is
+/// given up then. The owner keeps it for as long as the program runs.
 #[derive(Debug, Default)]
-pub struct Stop(AtomicBool);
+pub struct Stop {
+    is_asked: AtomicBool,
+    is_late: AtomicBool,
+}
 
 impl Stop {
     /// Nothing is to end.
     pub const fn new() -> Stop {
-        Stop(AtomicBool::new(false))
+        Stop {
+            is_asked: AtomicBool::new(false),
+            is_late: AtomicBool::new(false),
+        }
     }
 
     /// From now on runs end early, or may go on.
     pub fn set(&self, is_asked: bool) {
-        self.0.store(is_asked, Ordering::Relaxed);
+        self.is_asked.store(is_asked, Ordering::Relaxed);
     }
 
-    /// Whether runs are to end.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// From now on it is late, or not any more.
+    pub fn set_late(&self, is_late: bool) {
+        self.is_late.store(is_late, Ordering::Relaxed);
     }
 
     /// # Errors
-    /// The run is to end.
-    pub(crate) fn check(stop: Option<&Stop>) -> Result<()> {
-        match stop.is_some_and(Stop::is_asked) {
+    /// The run is to end; one that `may_be_given_up` already if it is late.
+    pub(crate) fn check(stop: Option<&Stop>, may_be_given_up: bool) -> Result<()> {
+        let ends = |stop: &Stop| {
+            stop.is_asked.load(Ordering::Relaxed) || may_be_given_up && stop.is_late.load(Ordering::Relaxed)
+        };
+        match stop.is_some_and(ends) {
             true => Err(Error::device("the run was stopped before its end")),
             false => Ok(()),
         }

@@ -41,6 +41,8 @@ pub struct Options {
     pub ended_may_miss_barriers: bool,
     /// What ends a run early.
     pub stop: Option<&'static Stop>,
+    /// Whether that it is late ends it, too.
+    pub may_be_given_up: bool,
 }
 
 impl Options {
@@ -53,6 +55,7 @@ impl Options {
         resident_groups: u64::MAX,
         ended_may_miss_barriers: true,
         stop: None,
+        may_be_given_up: false,
     };
 
     /// Checks for errors on an OpenCL device of any vendor.

@@ -231,7 +231,7 @@ impl LaunchState<'_> {
     /// # Errors
     /// The run is to end.
     pub(crate) fn check_stop(&self) -> Result<()> {
-        Stop::check(self.options.stop)
+        Stop::check(self.options.stop, self.options.may_be_given_up)
     }
 
     pub(super) fn is_checking(&self) -> bool {

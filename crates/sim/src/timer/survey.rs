@@ -109,7 +109,7 @@ impl Survey {
             Cores::Few => (MOST / FOR_FEW, FEW_TIMES / 2),
             _ => (MOST, FEW_TIMES),
         };
-        let mut runs = Runs::new(model, kernel, launch, kept, MOST)?;
+        let mut runs = Runs::new(model, kernel, launch, kept, MOST, timer.stop)?;
         let stays = stays_in_l2(model);
         let of = launch.group_count();
         let few = FIRST.min(of);

@@ -93,7 +93,7 @@ pub struct SearchSettings<'a> {
     pub unexplained: bool,
 }
 
-/// How long a device's plan is checked on the processors after the time of a search.
+/// How long a plan is checked on the processors after the time of a search.
 const OVER: Duration = Duration::from_secs(1);
 
 /// How long launches to check plans on are looked for at least, while a device measures.
@@ -283,9 +283,9 @@ impl Search<'_> {
                 (trials?, None, late)
             }
         };
-        let perturbed = perturbed.map(|perturbed| match (bench.judge().is_some(), progress.left()) {
-            (true, Some(left)) => perturbed.until(Instant::now() + left + OVER),
-            _ => perturbed,
+        let perturbed = perturbed.map(|perturbed| match progress.left() {
+            Some(left) => perturbed.until(Instant::now() + left + OVER),
+            None => perturbed,
         });
         Ok(Tried {
             trials,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::Stop;
 use crate::device::Launch;
 use crate::functional::{
     CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
@@ -40,11 +41,14 @@ impl<'l> Runs<'l> {
         launch: &'l Launch,
         kept: bool,
         limit: u64,
+        stop: Option<&'static Stop>,
     ) -> Option<Runs<'l>> {
         let sub_group_size = launch.sub_group_size(kernel, &model.description());
         let options = Options {
             prefetch_bounds: PrefetchBounds::Free,
             operation_limit: limit,
+            stop,
+            may_be_given_up: true,
             ..Options::FAST
         };
         let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;

@@ -32,6 +32,7 @@ const KINDS: usize = 2;
 pub(crate) struct Here<'a> {
     pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
+    pub progress: &'a dyn Progress,
     pub workload: &'a Workload,
     /// The plain kernel.
     pub kernel: &'a Arc<Kernel>,
@@ -46,6 +47,19 @@ pub(crate) struct Here<'a> {
     pub race: bool,
     /// An upper bound on a plan's speedup over the plain kernel here, for any geometry, if known.
     pub at_most: Option<f64>,
+}
+
+/// A search's end, without a word of what is tried.
+struct Silent<'a>(&'a dyn Progress);
+
+impl Progress for Silent<'_> {
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
+
+    fn trying(&self, is_trying: bool) {
+        self.0.trying(is_trying);
+    }
 }
 
 /// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
@@ -157,7 +171,7 @@ pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> R
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
         perturbed,
-        progress: &(),
+        progress: &Silent(here.progress),
         likely: &likely,
         race: here.race.then(|| Race::new(&kernel, likely.clone())),
     };

@@ -51,6 +51,7 @@ impl Search<'_> {
         let here = Here {
             subject: self.subject,
             bench: self.bench,
+            progress,
             workload: &launch.workload,
             kernel: &launch.kernel,
             trials: &ended.trials,

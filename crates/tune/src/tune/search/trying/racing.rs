@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Outputs, Trial, number};
 use crate::tune::bench::{Raced, Simulates, Timed};
-use crate::tune::check::{Checks, compare};
+use crate::tune::check::{AtFullSize, Checks, compare};
 use crate::tune::derived::Derived;
 use crate::tune::search::proposals::Proposals;
 use crate::tune::search::race::{self, Race};
@@ -190,7 +190,20 @@ impl Trying<'_> {
         self.progress.begin(pairs.len() + 1);
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
-        let checks = self.checks(pairs)?;
+        self.progress.trying(true);
+        let checks = self.checks(pairs);
+        self.progress.trying(false);
+        let checks = match checks {
+            // No plan will run that they would be for.
+            Err(_) if self.progress.is_stopped() => Checks::with(
+                self.subject,
+                self.kernel,
+                self.bench.device(),
+                std::iter::empty(),
+                AtFullSize::Nothing,
+            )?,
+            checks => checks?,
+        };
         let soon = self.soon(simulator, pairs, &checks)?;
         // With first times there is an answer already.
         self.progress.trying(soon.is_some());

@@ -139,6 +139,36 @@ fn an_advice_is_the_search_s() {
     assert_eq!(advice.doubt, found.doubt);
 }
 
+/// A kernel without loads waits for none, and one of many short work-groups for their starts.
+#[test]
+fn what_a_kernel_without_loads_waits_for_is_said() {
+    let advice = |case: &str| {
+        let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+        advise(&kernels::case(case).expect("a case"), &bench, &()).expect("advice")
+    };
+    let launch = advice("micro/launch groups=65536");
+    let text = advise::text(&launch, Columns::UNLIMITED);
+    let roofs = &launch.bounds.as_ref().expect("bounds").roofs;
+    assert_eq!(roofs[0].name, "starts of work-groups", "{text}");
+    assert!(
+        launch.first[0].finding.contains("start one after the other"),
+        "{text}"
+    );
+    for wrong in ["tail", "long before the others", "; the remedy is"] {
+        assert!(!text.contains(wrong), "{wrong} in:\n{text}");
+    }
+    let stores = advice("micro/stores groups=264 footprint=2^27");
+    let text = advise::text(&stores, Columns::UNLIMITED);
+    for question in ["mostly wait", "miss in the cache"] {
+        let step = stores.steps.iter().find(|step| step.question.contains(question));
+        let said = &step.expect("a step").finding;
+        assert_eq!(said, "The kernel has no load from global memory.", "{text}");
+    }
+    let flying = stores.steps.iter().flat_map(|step| &step.evidence);
+    let flying = flying.filter(|measure| measure.name == "in flight").map(|measure| measure.value);
+    assert!(flying.sum::<f64>() > 1e5, "{text}");
+}
+
 /// What is looked for is found: each statement is changed in turn.
 #[test]
 fn a_contradiction_is_found() {

@@ -19,6 +19,9 @@ pub struct Profile {
     pub loads: Vec<LoadTime>,
     /// Units of a core, the busiest first.
     pub units: Vec<UnitTime>,
+    /// 32-bit registers of a work-item, where a profiler counted them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<u32>,
     /// The resources of a core that a work-item and a work-group take, and could take.
     pub resources: Option<Resources>,
     /// Instructions, each counted for every work-item that it acted on.
@@ -177,6 +180,7 @@ impl Profile {
             loads: loads.collect(),
             units: units.collect(),
             stalls,
+            registers: None,
             resources: Some(Resources::of(model, footprint, &time.occupancy, groups)),
             operations: Some(time.work_item_instructions),
             cache: Some(Cache {
@@ -225,7 +229,11 @@ impl Profile {
                 .loads
                 .clone(),
             units: or(!self.units.is_empty()).units.clone(),
-            resources: self.resources.or(other.resources),
+            registers: self.registers.or(other.registers),
+            // Those of another compiler's code say nothing of these registers.
+            resources: self
+                .resources
+                .or(other.resources.filter(|_| self.registers.is_none())),
             operations: self.operations.or(other.operations),
             cache: self.cache.clone().or_else(|| other.cache.clone()),
             l2_busy_ns: self.l2_busy_ns.or(other.l2_busy_ns),

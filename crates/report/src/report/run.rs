@@ -21,9 +21,17 @@ pub fn lacks_sub_groups(evidence: &Evidence) -> Option<bool> {
 /// How full the device is, and why not fuller.
 #[doc(hidden)]
 pub fn filling(evidence: &Evidence) -> Option<String> {
-    let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
-    let fits = evidence.fits.as_ref()?;
+    let occupancy = evidence.occupancy()?;
     let counted = evidence.counted().map(figures);
+    let Some((resident, fits)) = evidence.resident().zip(evidence.fits.as_ref()) else {
+        let places = evidence.places;
+        return counted.map(|counted| {
+            let share = percent(occupancy);
+            format!(
+                "{counted} of {places} sub-groups are resident on each core on average ({share} occupancy)."
+            )
+        });
+    };
     let full = format!(
         "{} of {} sub-groups {} resident on each core{} ({} occupancy)",
         counted.clone().unwrap_or_else(|| resident.to_string()),

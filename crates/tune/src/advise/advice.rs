@@ -12,7 +12,7 @@ use crate::model::Vendor;
 use crate::prefetch::Plan;
 use crate::report::number::percent;
 use crate::report::{Geometry, LaunchSettings, Report, TakenBy, Trial, Verdict};
-use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
+use crate::tune::{self, Bench, GoesOn, MEASURED, Progress, SearchSettings, Subject, Timed};
 
 /// The recommendation for a kernel, with reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -123,20 +123,20 @@ fn advise_with(
     }
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
+    let fits = |plain: &Timed| match profiled {
+        Some(profiled) => {
+            let counted = plain.takes.filter(|takes| takes.by == TakenBy::Compiler);
+            profiled.is_of_run(plain.evidence.time_ns, counted.map(|takes| takes.registers))
+        }
+        None => Ok(()),
+    };
     let settings = SearchSettings {
         measure: Some(MEASURED),
+        goes_on: GoesOn(Some(&fits)),
         ..SearchSettings::default()
     };
     let mut found = tune::search(subject, bench, &settings, progress)?;
     found.report = tune::beside_the_plan(subject, bench, found.report, settings.perturbed, progress)?;
-    if let Some(profiled) = profiled {
-        let takes = found.baseline.takes;
-        let counted = takes.filter(|takes| takes.by == TakenBy::Compiler);
-        profiled.is_of_run(
-            found.baseline.evidence.time_ns,
-            counted.map(|takes| takes.registers),
-        )?;
-    }
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {
@@ -206,9 +206,17 @@ impl Advice {
         let steps = procedure(&case);
         let (verdict, conclusion) = by_procedure(&steps, &case);
         let first = first(evidence, case.profile, &[]);
-        let conclusion = match first.first() {
-            Some(remedy) => format!("First: {} Then: {conclusion}", remedy.finding),
-            None => conclusion,
+        let (verdict, conclusion) = match (verdict, first.first()) {
+            // What the loads ask for changes, and with it what is waited for.
+            (Verdict::Prefetch, Some(remedy)) => (
+                Verdict::Undecided,
+                format!(
+                    "First: {} Whether a prefetch helps then, another profile tells.",
+                    remedy.finding
+                ),
+            ),
+            (verdict, Some(remedy)) => (verdict, format!("First: {} Then: {conclusion}", remedy.finding)),
+            (verdict, None) => (verdict, conclusion),
         };
         Advice {
             kernel: profiled.kernel.clone(),

@@ -208,7 +208,7 @@ fn waiting_elsewhere(case: &Case<'_>) -> Option<String> {
         StallReason::ShortScoreboard => {
             Some("fewer special functions, conversions and accesses to shared memory")
         }
-        StallReason::MemoryThrottle => Some("fewer, wider loads"),
+        StallReason::MemoryThrottle => Some("fewer, wider accesses"),
         StallReason::BranchResolving => Some("fewer branches"),
         StallReason::Wait => Some("independent operations side by side, by unrolling"),
         StallReason::LongScoreboard

@@ -260,7 +260,7 @@ fn in_a_sizeable_loop(case: &Case<'_>) -> ChecklistStep {
     });
     let found = found.or_else(|| {
         let profile = case.profile.filter(|profile| !profile.stalls.is_empty())?;
-        let is_empty = profile.loops.is_empty() && case.loads.is_some_and(<[LoopLoad]>::is_empty);
+        let is_empty = case.loads.is_some_and(<[LoopLoad]>::is_empty);
         is_empty.then(|| {
             (
                 false,
@@ -355,14 +355,21 @@ fn registers_to_spare(case: &Case<'_>) -> ChecklistStep {
         );
         (spare >= REGISTERS, text)
     });
+    let counted = case.profile.and_then(|profile| profile.registers);
+    let unknown = counted.map_or(
+        "The profile does not say how many registers the kernel uses.".to_owned(),
+        |registers| {
+            format!("A work-item has {registers} registers; how many it could have is not known of this GPU.")
+        },
+    );
     step(
         "Are there spare registers, for unrolling or a ring of registers?",
         found,
-        "The profile does not say how many registers the kernel uses.",
+        &unknown,
     )
     .with(
         "registers of a work-item",
-        resources.map(|own| f64::from(own.registers)),
+        resources.map(|own| own.registers).or(counted).map(f64::from),
         "",
     )
     .with(

@@ -72,7 +72,7 @@ pub use search::log;
 pub use search::log::{Log, Shard};
 pub use search::proposals::{BATCH, MEASURED, Proposals};
 pub use search::space;
-pub use search::{SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
+pub use search::{GoesOn, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use subject::accuracy::with_accuracy;
 pub use subject::captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use subject::contraction::{MOST_ITEMS, contraction};

@@ -91,6 +91,18 @@ pub struct SearchSettings<'a> {
     pub every_plan: bool,
     /// Whether the simulator is not to explain what a device measured: that takes seconds, which other launches may need.
     pub unexplained: bool,
+    /// Asked as soon as the plain kernel has run.
+    pub goes_on: GoesOn<'a>,
+}
+
+/// Whether a search goes on, by the plain kernel's run; it does where nobody is to be asked.
+#[derive(Clone, Copy, Default)]
+pub struct GoesOn<'a>(pub Option<&'a (dyn Fn(&Timed) -> Result<()> + Sync)>);
+
+impl std::fmt::Debug for GoesOn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("GoesOn").field(&self.0.is_some()).finish()
+    }
 }
 
 /// How long a plan is checked on the processors after the time of a search.
@@ -259,6 +271,7 @@ impl Search<'_> {
             perturbed: early.as_ref(),
             progress,
             likely: &space.likely,
+            goes_on: settings.goes_on,
             race: (!settings.every_plan).then(|| Race::new(kernel, space.likely.clone())),
         };
         let mut remarks = Vec::new();

@@ -109,13 +109,11 @@ impl<'o> Asked<'o> {
     pub(super) fn settings<'p>(&self, plans: Option<&'p [Plan]>) -> SearchSettings<'p> {
         SearchSettings {
             plans,
-            shard: None,
-            log: None,
             perturbed: self.check.settings(),
             measure: self.measure,
             // Who names plans wants their times.
             every_plan: self.every_plan || plans.is_some(),
-            unexplained: false,
+            ..SearchSettings::default()
         }
     }
 }

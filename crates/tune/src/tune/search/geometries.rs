@@ -19,7 +19,7 @@ use crate::tune::Log;
 use crate::tune::bench::Bench;
 use crate::tune::check::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use crate::tune::progress::Progress;
-use crate::tune::search::{derive, main_loads, plain, registers_left};
+use crate::tune::search::{GoesOn, derive, main_loads, plain, registers_left};
 use crate::tune::subject::workload::Workload;
 use crate::tune::subject::{Reshaped, Subject};
 use crate::tune::threads;
@@ -173,6 +173,7 @@ pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> R
         perturbed,
         progress: &Silent(here.progress),
         likely: &likely,
+        goes_on: GoesOn::default(),
         race: here.race.then(|| Race::new(&kernel, likely.clone())),
     };
     let tried = match here.bench.simulator() {

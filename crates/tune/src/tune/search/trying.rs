@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::memory::Memory;
-use super::interval;
 use super::race::Race;
+use super::{GoesOn, interval};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
@@ -44,6 +44,8 @@ pub(crate) struct Trying<'a> {
     pub progress: &'a dyn Progress,
     /// The plans that are likely to help.
     pub likely: &'a [Plan],
+    /// Asked of the plain kernel's run.
+    pub goes_on: GoesOn<'a>,
     /// The criterion for abandoning plans that are certainly slower; none if every plan is timed to its end.
     pub race: Option<Race>,
 }
@@ -117,11 +119,12 @@ impl Trying<'_> {
         }
     }
 
-    fn plain_trial(&self, baseline: &Timed) -> Trial {
+    fn plain_trial(&self, baseline: &Timed) -> Result<Trial> {
+        self.goes_on.0.map_or(Ok(()), |goes_on| goes_on(baseline))?;
         let ran = Ok((baseline.clone(), Outputs::Identical));
         let none = trial(Plan::none(), baseline.time_ns, ran).0;
         self.progress.done(&none);
-        none
+        Ok(none)
     }
 
     /// A trial of a plan as completed, told to who follows the search.

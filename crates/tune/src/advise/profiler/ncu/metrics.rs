@@ -18,8 +18,6 @@ pub(super) const BYTES_OP_WRITTEN: &str = "dram__bytes_op_write.sum";
 pub(super) const BYTES_RATE: &str = "dram__bytes.sum.per_second";
 pub(super) const BANDWIDTH_USED: &str = "dram__throughput.avg.pct_of_peak_sustained_elapsed";
 pub(super) const THROUGHPUT: &str = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
-pub(super) const STALLS: &str = "smsp__average_warps_issue_stalled_";
-pub(super) const STALLS_END: &str = "_per_issue_active.ratio";
 pub(super) const REGISTERS: &str = "launch__registers_per_thread";
 pub(super) const SHARED_STATIC: &str = "launch__shared_mem_per_block_static";
 pub(super) const SHARED_DYNAMIC: &str = "launch__shared_mem_per_block_dynamic";
@@ -62,14 +60,6 @@ pub(super) const REASONS: [(&str, Option<StallReason>); 20] = [
     ("warpgroup_arrive", None),
 ];
 
-/// The metrics of the reasons that advice needs.
-pub(super) fn stall_metrics() -> Vec<String> {
-    REASONS
-        .iter()
-        .map(|(reason, _)| format!("{STALLS}{reason}{STALLS_END}"))
-        .collect()
-}
-
 /// The base unit and the factor to it. Nsight Compute has written its units in two ways: `usecond`, `Gbyte/second`, and
 /// `us`, `GB/s`.
 pub(super) fn base(unit: &str) -> (Unit, f64) {
@@ -107,18 +97,7 @@ pub(super) fn base(unit: &str) -> (Unit, f64) {
     }
 }
 
-/// At most four names.
-pub(super) fn listed(names: &[&str]) -> String {
-    match names.len() {
-        0..=4 => names.join(", "),
-        count => format!("{} and {} more", names[..4].join(", "), count - 4),
-    }
-}
-
-/// The command that collects metrics.
-pub(super) fn command(metrics: &[&str]) -> String {
-    format!(
-        "`ncu --csv --page raw --metrics {} PROGRAM > FILE.csv`",
-        metrics.join(",")
-    )
+/// The command that collects a metric.
+pub(super) fn command(metric: &str) -> String {
+    format!("`ncu --csv --page raw --metrics {metric} PROGRAM > FILE.csv`")
 }

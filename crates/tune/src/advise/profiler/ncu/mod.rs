@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         .ok_or_else(|| {
             Error::input(format!("launch {} of the profile has no duration", launch.id)).accepted(format!(
                 "a profile with the metric {DURATION}; {}",
-                command(&[DURATION])
+                command(DURATION)
             ))
         })?;
     if let (Some(chosen), Some(own)) = (wanted.model, launch.model())

@@ -2,8 +2,8 @@
 
 use super::launch::Launch;
 use super::metrics::{
-    BANDWIDTH_USED, BYTES_OF_SECTOR, BYTES_READ, BYTES_WRITTEN, CACHE_HITS, ISSUED, REGISTERS, SECTOR,
-    SHARED_DYNAMIC, SHARED_STATIC, THROUGHPUT, Unit, WARP, command, listed, stall_metrics,
+    BANDWIDTH_USED, BYTES_OF_SECTOR, CACHE_HITS, ISSUED, REGISTERS, SECTOR, SHARED_DYNAMIC, SHARED_STATIC,
+    THROUGHPUT, Unit, WARP,
 };
 use crate::advise::profiler::Profiled;
 use crate::device::sim::timer::{StallReason, saturation};
@@ -56,20 +56,27 @@ impl Launch {
         let missing = [
             (
                 knows_bandwidth,
-                vec![BYTES_READ.to_owned(), BYTES_WRITTEN.to_owned()],
+                "the traffic of device memory",
+                "MemoryWorkloadAnalysis",
             ),
-            (knows_bandwidth, vec![BANDWIDTH_USED.to_owned()]),
-            (!stalls.is_empty() || waiting.is_some(), stall_metrics()),
-            (sizes.registers.is_some(), vec![REGISTERS.to_owned()]),
-            (hits.is_some(), vec![CACHE_HITS.to_owned()]),
+            (
+                !stalls.is_empty() || waiting.is_some(),
+                "reasons of stalls",
+                "WarpStateStats",
+            ),
+            (sizes.registers.is_some(), "registers", "LaunchStats"),
+            (hits.is_some(), "L2's hit rate", "MemoryWorkloadAnalysis"),
         ];
-        let missing = missing.iter().filter(|(is_known, _)| !is_known);
-        let missing: Vec<&str> = missing.flat_map(|(_, names)| names).map(String::as_str).collect();
-        if !missing.is_empty() {
+        let missing = missing.iter().filter(|(is_known, ..)| !is_known);
+        let (what, mut sections): (Vec<&str>, Vec<&str>) =
+            missing.map(|&(_, what, section)| (what, section)).unzip();
+        sections.sort_unstable();
+        sections.dedup();
+        if !what.is_empty() {
             notes.push(format!(
-                "Missing in the profile: {}. To collect them: {}",
-                listed(&missing),
-                command(&missing)
+                "Missing in the profile: {}. To collect them: `ncu --csv --page raw --section {} PROGRAM > FILE.csv`",
+                what.join(", "),
+                sections.join(" --section ")
             ));
         }
         let throughput = self.share(&[THROUGHPUT, "compute (sm) throughput", "sm throughput", "sol sm"]);
@@ -89,6 +96,7 @@ impl Launch {
                 loads: self.loads(time_ns).into_iter().collect(),
                 units: units.into_iter().collect(),
                 uncoalesced: self.rules.excessive,
+                registers: sizes.registers,
                 resources: resources(model, &sizes),
                 cache: hits.map(|hits| Cache {
                     name: "L2".to_owned(),

@@ -3,6 +3,7 @@
 use super::{close, ncu};
 use crate::advise::profiler::{Profiled, Profiler, Wanted, parse, read};
 use crate::advise::{Advice, Answer, text};
+use crate::evidence::{Profile, Resources};
 use crate::report::columns::Columns;
 use crate::report::terms::Terms;
 use crate::report::{Geometry, Verdict};
@@ -76,8 +77,33 @@ fn each_of_the_counters_of_warps_is_enough() {
 }
 
 #[test]
+fn registers_and_residency_are_the_file_s_without_a_model_and_without_the_cores() {
+    let lines = DETAILS.lines().filter(|line| !line.contains("\"# SMs\""));
+    let advice = Advice::of_profiler(&ncu(&lines.collect::<Vec<_>>().join("\n")).expect("a profile"));
+    let said = text(&advice, Columns::UNLIMITED.in_terms(Some(Terms::Cuda)));
+    for expected in ["30.4 of 48 warps are resident on each SM on average (63 % occupancy)", "A thread has 38 registers"] {
+        assert!(said.contains(expected), "{expected} in:\n{said}");
+    }
+    assert!(!said.contains("does not say how many"), "{said}");
+    // A model's registers are those of another compiler.
+    let own = ncu(DETAILS).expect("a profile").profile;
+    let resources = Resources {
+        registers: 16,
+        registers_possible: 255,
+        shared: 0,
+        shared_possible: 0,
+    };
+    let other = Profile {
+        resources: Some(resources),
+        ..Profile::default()
+    };
+    assert_eq!(own.with_gaps_from(Some(&other)).resources, own.resources);
+}
+
+#[test]
 fn the_profile_s_own_rule_is_the_first_advice() {
     let advice = Advice::of_profiler(&ncu(DETAILS).expect("a profile"));
+    assert_eq!(advice.verdict, Verdict::Undecided, "{}", advice.conclusion);
     assert!(
         advice
             .conclusion

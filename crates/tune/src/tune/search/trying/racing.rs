@@ -216,7 +216,7 @@ impl Trying<'_> {
             (Err(error), _) => return Err(error),
         };
         race.start(course.as_ref());
-        let none = self.plain_trial(&baseline);
+        let none = self.plain_trial(&baseline)?;
         let racing = Racing {
             trying: self,
             simulator,
@@ -288,6 +288,7 @@ impl Trying<'_> {
         let Some(plain) = plain else {
             return Ok(None);
         };
+        self.goes_on.0.map_or(Ok(()), |goes_on| goes_on(&plain))?;
         let mut soon = Soon {
             plain,
             plans: Vec::new(),

@@ -55,7 +55,7 @@ impl Trying<'_> {
                     .0
             }
         };
-        let none = self.plain_trial(&baseline);
+        let none = self.plain_trial(&baseline)?;
         let mut turns = Turns {
             trying: self,
             derivation,

@@ -48,8 +48,24 @@ fn a_budget_ends_the_search() {
 fn a_launch_that_is_too_large_for_its_budget_is_reported_all_the_same() {
     let began = Instant::now();
     let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
-        .args(["tune", "attention", "--device", "sim:h200", "--budget", "0.5", "--json", "-"])
-        .args(["--set", "sequences=8", "--set", "tokens=4288", "--set", "pool=1024"])
+        .args([
+            "tune",
+            "attention",
+            "--device",
+            "sim:h200",
+            "--budget",
+            "0.5",
+            "--json",
+            "-",
+        ])
+        .args([
+            "--set",
+            "sequences=8",
+            "--set",
+            "tokens=4288",
+            "--set",
+            "pool=1024",
+        ])
         .output()
         .expect("it runs");
     assert_eq!(output.status.code(), Some(0), "{output:?}");

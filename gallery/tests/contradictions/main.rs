@@ -9,6 +9,7 @@ mod of_report;
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use headstart::advise::{self, advise};
 use headstart::device::model;
@@ -17,8 +18,9 @@ use headstart::front::ptx;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
 use headstart::report::{Report, Verdict, table};
-use headstart::tune::{self, FileSubject, LaunchFile, SearchSettings, SimulatedBench, Subject};
-use headstart_gallery::kernels;
+use headstart::tune::{self, FileSubject, LaunchFile, Progress, SearchSettings, SimulatedBench, Subject};
+use headstart_gallery::kernels::{self, GalleryKernel, KERNELS};
+use headstart_gallery::settings::Parameter;
 use headstart_testing::{Random, base_seed, count};
 
 /// A kernel with its data, by name.
@@ -125,6 +127,88 @@ fn no_report_contradicts_itself() {
     });
 }
 
+/// A search that ends then.
+struct Until(Instant);
+
+impl Progress for Until {
+    fn is_stopped(&self) -> bool {
+        Instant::now() >= self.0
+    }
+
+    fn left(&self) -> Option<Duration> {
+        Some(self.0.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// Settings of a gallery kernel in a geometry that nobody chose: less work than by default, in as many work-groups of as many
+/// work-items as may come.
+fn geometry(kernel: &GalleryKernel, random: &mut Random) -> Vec<String> {
+    let mut of = |values: &[u64]| values[random.below(values.len() as u64) as usize];
+    let value = |parameter: &Parameter, of: &mut dyn FnMut(&[u64]) -> u64| match parameter.name {
+        "groups" => of(&[1, 7, 33, 132, 264, 1056]),
+        "group" => of(&[32, 64, 96, 128, 256, 512]),
+        _ if parameter.words.is_empty() => parameter.default >> of(&[2, 3, 4, 5]),
+        _ => of(&[0, 1, 2]),
+    };
+    let parameters = kernel.parameters.iter();
+    parameters
+        .map(|parameter| {
+            let value = value(parameter, &mut of).clamp(*parameter.range.start(), *parameter.range.end());
+            format!("{}={}", parameter.name, parameter.written(value))
+        })
+        .collect()
+}
+
+/// The most data of a random geometry, and the time for all of them and for each.
+const MOST_BYTES: u64 = 1 << 26;
+const ALL: Duration = Duration::from_secs(20);
+const EACH: Duration = Duration::from_secs(2);
+
+#[test]
+fn no_report_of_a_random_geometry_contradicts_itself() {
+    let (mut random, until) = (Random::new(base_seed()), Instant::now() + ALL);
+    let mut wrong = Vec::new();
+    let mut told = 0;
+    while Instant::now() < until {
+        let kernel = KERNELS[random.below(KERNELS.len() as u64) as usize];
+        let settings = geometry(kernel, &mut random);
+        // Some kernels take some settings only.
+        let Ok(chosen) = kernel.with(&settings, None) else {
+            continue;
+        };
+        if !chosen
+            .workload()
+            .is_ok_and(|workload| workload.bytes() <= MOST_BYTES)
+        {
+            continue;
+        }
+        let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+        let each = Until(Instant::now() + EACH);
+        match tune::search(&chosen, &bench, &SearchSettings::default(), &each) {
+            Ok(found) => {
+                told += 1;
+                let contradictions = of_report::contradictions(&found.report, &found.baseline.evidence);
+                let text = table::text(&found.report, Columns::UNLIMITED);
+                wrong.extend((!contradictions.is_empty()).then(|| {
+                    format!(
+                        "{} {settings:?}:\n  {}\n{text}",
+                        kernel.name,
+                        contradictions.join("\n  ")
+                    )
+                }));
+            }
+            Err(error) => assert_ne!(
+                error.fault(),
+                headstart::Fault::Bug,
+                "{} {settings:?}: {error}",
+                kernel.name
+            ),
+        }
+    }
+    println!("{told} geometries");
+    assert!(told > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// `advise` shows the search that `tune` makes.
 #[test]
 fn an_advice_is_the_search_s() {
@@ -165,7 +249,9 @@ fn what_a_kernel_without_loads_waits_for_is_said() {
         assert_eq!(said, "The kernel has no load from global memory.", "{text}");
     }
     let flying = stores.steps.iter().flat_map(|step| &step.evidence);
-    let flying = flying.filter(|measure| measure.name == "in flight").map(|measure| measure.value);
+    let flying = flying
+        .filter(|measure| measure.name == "in flight")
+        .map(|measure| measure.value);
     assert!(flying.sum::<f64>() > 1e5, "{text}");
 }
 

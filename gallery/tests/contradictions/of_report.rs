@@ -126,6 +126,40 @@ fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
         let factors = trials.filter_map(Trial::measured).map(|(_, factor)| factor);
         factors.fold(f64::NEG_INFINITY, f64::max)
     };
+    let shown = table::text(report, Columns::UNLIMITED);
+    check(
+        shown.contains("Simulated on a model of"),
+        "how its numbers were made is not said".to_owned(),
+    );
+    check(
+        !shown.contains("start one after the other")
+            || !shown.contains("long before the others") && !shown.contains("ends with a tail"),
+        "cores are empty for two reasons".to_owned(),
+    );
+    let roofs = report.bounds.iter().flat_map(|bounds| &bounds.roofs);
+    let roofs: Vec<&str> = roofs.map(|roof| roof.name.as_str()).collect();
+    check(
+        !shown.contains("about the limit for scattered")
+            || roofs.is_empty()
+            || roofs.contains(&"bandwidth of device memory"),
+        format!("device memory is at a limit that bounds nothing: {roofs:?}"),
+    );
+    let after = |mark: &str| {
+        let (_, behind) = shown.split_once(mark)?;
+        behind
+            .split('×')
+            .next()?
+            .trim()
+            .replace(',', "")
+            .parse::<f64>()
+            .ok()
+    };
+    if let Some((most, waiting)) = after("At most about ").zip(after("nothing else changed: ")) {
+        check(
+            waiting <= 1.01 * most,
+            format!("at most {most}, and {waiting} without waiting"),
+        );
+    }
     for reason in &report.reasons {
         for word in reason.split('`').skip(1).step_by(2) {
             let Ok(plan) = word.parse::<Plan>() else { continue };

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Evidence, LoadTime, Profile, balance};
+use crate::model::occupancy::Limit;
 use crate::number::{figures, percent};
 
 /// One remedy.
@@ -39,6 +40,7 @@ pub fn first(evidence: &Evidence, profile: Option<&Profile>, accesses: &[Access]
     let loads = || profile.loads.iter();
     let own = |load: &LoadTime| Access::of(accesses, load);
     let mut remedies: Vec<Remedy> = idle_lanes(evidence, profile).into_iter().collect();
+    remedies.extend(small_groups(evidence));
     remedies.extend(balance::remedy(evidence, profile.balance.as_ref()));
     remedies.extend(by_rule(profile));
     remedies.extend(loads().filter_map(|load| uncoalesced(load, own(load))));
@@ -75,6 +77,21 @@ fn idle_lanes(evidence: &Evidence, profile: &Profile) -> Option<Remedy> {
             ),
             place: None,
         }
+    })
+}
+
+/// Work-groups so small that as many as a core takes leave half of its places empty.
+fn small_groups(evidence: &Evidence) -> Option<Remedy> {
+    let fits = evidence.fits.as_ref()?;
+    let (fitting, places) = (fits.sub_groups_per_core, evidence.places);
+    let fills = evidence.resident() == Some(fitting) && evidence.starts().is_none();
+    (fills && fits.limits == [Limit::WorkGroups] && 2 * fitting <= places).then(|| Remedy {
+        finding: format!(
+            "Work-groups of {} fill {fitting} of a core's {places} places for sub-groups, since it takes at most {} of them: the same \
+             work in larger ones has more on its way at once.",
+            evidence.group, fits.groups_per_core
+        ),
+        place: None,
     })
 }
 
@@ -198,6 +215,26 @@ mod tests {
             in_groups_of(33)
         );
         assert_eq!(in_groups_of(128) + &in_groups_of(120), "");
+    }
+
+    #[test]
+    fn work_groups_that_are_too_small_for_a_core_are_named() {
+        let mut small = Evidence {
+            groups: 33792,
+            group: 32,
+            ..starved()
+        };
+        let fits = small.fits.as_mut().expect("known");
+        (fits.groups_per_core, fits.sub_groups_per_group) = (32, 1);
+        (fits.sub_groups_per_core, fits.limits) = (32, vec![Limit::WorkGroups]);
+        let told = said(&small, &Profile::default(), &[]);
+        assert!(
+            told.contains("Work-groups of 32 fill 32 of a core's 64 places")
+                && told.contains("at most 32 of them"),
+            "{told}"
+        );
+        small.groups = 132;
+        assert_eq!(said(&small, &Profile::default(), &[]), "");
     }
 
     #[test]

@@ -59,7 +59,10 @@ fn roofs(bounds: &Bounds, advised: Option<f64>, is_far: bool) -> Vec<String> {
 /// What waiting leaves, and how far ahead a load has to start.
 fn others(bounds: &Bounds, advised: Option<f64>) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(bounds.without_waiting.map(|factor| {
+    let nearer = bounds
+        .without_waiting
+        .filter(|factor| *factor <= bounds.best_speedup);
+    sentences.extend(nearer.map(|factor| {
         format!(
             "If no sub-group waited for a load and nothing else changed: {} (Amdahl){}.",
             speedup(factor),
@@ -104,12 +107,12 @@ mod tests {
             distance: Some(1),
             iterations: Some(1024.0),
         };
+        // Waiting that a limit leaves is no gain.
         assert_eq!(
             sentences(&bounds, 2.78, Some(2.78)),
             [
                 "At most about 2.78×: the limit is bandwidth of device memory, 441 µs; the advice reaches 100 % of it.",
                 "The next limits: issue of instructions 55 µs.",
-                "If no sub-group waited for a load and nothing else changed: 5.81× (Amdahl).",
                 "To arrive in time, a load has to start at least 1 iteration ahead.",
             ]
         );

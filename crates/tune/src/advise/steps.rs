@@ -258,16 +258,15 @@ fn in_a_sizeable_loop(case: &Case<'_>) -> ChecklistStep {
         );
         (sizeable, text)
     });
-    let found = found.or_else(|| {
-        let profile = case.profile.filter(|profile| !profile.stalls.is_empty())?;
-        let is_empty = case.loads.is_some_and(<[LoopLoad]>::is_empty);
-        is_empty.then(|| {
-            (
-                false,
-                "No loop of the kernel loads from global memory.".to_owned(),
-            )
-        })
-    });
+    let has_stalls = case.profile.is_some_and(|profile| !profile.stalls.is_empty());
+    let is_empty = has_stalls && case.loads.is_some_and(<[LoopLoad]>::is_empty);
+    let nowhere = || {
+        (
+            false,
+            "No loop of the kernel loads from global memory.".to_owned(),
+        )
+    };
+    let found = found.or_else(|| is_empty.then(nowhere));
     step(
         "Is the waiting in a sizeable loop?",
         found,

@@ -63,7 +63,7 @@ pub use modules::granted::Granted;
 pub use modules::spirv::{PlannedSpirv, best_spirv, planned_spirv};
 pub use modules::{PlannedModule, best_module, best_planned, derived_module, planned_module};
 pub use modules::{TunedModule, tuned_module};
-pub use progress::Progress;
+pub use progress::{GoesOn, Progress};
 pub use search::choose;
 pub use search::doubt;
 #[doc(hidden)]
@@ -72,7 +72,7 @@ pub use search::log;
 pub use search::log::{Log, Shard};
 pub use search::proposals::{BATCH, MEASURED, Proposals};
 pub use search::space;
-pub use search::{GoesOn, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
+pub use search::{SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use subject::accuracy::with_accuracy;
 pub use subject::captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use subject::contraction::{MOST_ITEMS, contraction};

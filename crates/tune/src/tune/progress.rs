@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::error::Result;
 use crate::report::Trial;
+use crate::tune::bench::Timed;
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {
@@ -42,3 +44,13 @@ pub trait Progress: Sync {
 
 /// Nobody follows.
 impl Progress for () {}
+
+/// Whether a search goes on, by the plain kernel's run; it does where nobody is to be asked.
+#[derive(Clone, Copy, Default)]
+pub struct GoesOn<'a>(pub Option<&'a (dyn Fn(&Timed) -> Result<()> + Sync)>);
+
+impl std::fmt::Debug for GoesOn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("GoesOn").field(&self.0.is_some()).finish()
+    }
+}

@@ -49,7 +49,7 @@ use crate::report::waiting::{self, Waiting};
 use crate::report::{PlainBest, Report, number};
 use crate::tune::check::perturb::{self, Engine, Perturbed, Settings};
 use crate::tune::derived::Derived;
-use crate::tune::progress::Progress;
+use crate::tune::progress::{GoesOn, Progress};
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// Tries plans for a kernel and chooses one. `plans` are those to try; none asks for the default space.
@@ -93,16 +93,6 @@ pub struct SearchSettings<'a> {
     pub unexplained: bool,
     /// Asked as soon as the plain kernel has run.
     pub goes_on: GoesOn<'a>,
-}
-
-/// Whether a search goes on, by the plain kernel's run; it does where nobody is to be asked.
-#[derive(Clone, Copy, Default)]
-pub struct GoesOn<'a>(pub Option<&'a (dyn Fn(&Timed) -> Result<()> + Sync)>);
-
-impl std::fmt::Debug for GoesOn<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("GoesOn").field(&self.0.is_some()).finish()
-    }
 }
 
 /// How long a plan is checked on the processors after the time of a search.

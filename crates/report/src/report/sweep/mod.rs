@@ -115,10 +115,11 @@ pub enum PointOutcome {
 }
 
 impl Sweep {
-    /// The numbers to show: speedups where plans ran; elsewhere a microbenchmark's numbers, or times.
+    /// The numbers to show: speedups where all points have a plan; elsewhere a microbenchmark's numbers, or times. (The kernel without a
+    /// plan is as fast as itself whatever is varied.)
     pub(crate) fn shows(&self) -> Shows<'_> {
         match &self.unit {
-            _ if self.points.iter().any(|point| !point.plan.is_none()) => Shows::Speedups,
+            _ if self.points.iter().all(|point| !point.plan.is_none()) => Shows::Speedups,
             Some(unit) => Shows::Numbers(unit),
             None => Shows::Times,
         }

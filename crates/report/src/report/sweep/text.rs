@@ -11,6 +11,9 @@ use crate::report::columns::{Columns, on_one_line};
 use crate::report::number;
 use crate::report::table::{align_numbers, matrix, plain_table, plan_line};
 
+/// More values than this stand below each other.
+const MOST_ACROSS: usize = 16;
+
 /// The sweep as text, ending with a line break.
 pub fn text(sweep: &Sweep, columns: Columns) -> String {
     let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
@@ -101,7 +104,18 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) ->
         })
         .collect();
     let between = &sweep.axes[between].name;
-    let speedups = matrix(between, &along.values, &rows, columns);
+    let matrix = |rows: &[(String, Vec<String>)]| match along.values.len() > rows.len().max(MOST_ACROSS) {
+        false => matrix(between, &along.values, rows, columns),
+        true => {
+            let across: Vec<String> = rows.iter().map(|(name, _)| name.clone()).collect();
+            let down = along.values.iter().enumerate().map(|(at, value)| {
+                let cells = rows.iter().map(|(_, cells)| cells[at].clone());
+                (value.clone(), cells.collect())
+            });
+            matrix(&along.name, &across, &down.collect::<Vec<_>>(), columns)
+        }
+    };
+    let speedups = matrix(&rows);
     if !sweep.shows_speedups() {
         return speedups;
     }
@@ -113,10 +127,7 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) ->
         (on_one_line(line.value.unwrap_or_default()), cells.collect())
     });
     let times: Vec<(String, Vec<String>)> = times.collect();
-    format!(
-        "{speedups}\n\nThe times\n{}",
-        matrix(between, &along.values, &times, columns)
-    )
+    format!("{speedups}\n\nThe times\n{}", matrix(&times))
 }
 
 /// A number of nanoseconds with four digits: a model has no more.
@@ -178,8 +189,10 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Point;
     use super::super::tests::sample;
     use super::*;
+    use crate::prefetch::Plan;
 
     #[test]
     fn the_text_has_the_table_and_the_answers() {
@@ -196,6 +209,39 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} in:\n{text}");
         }
+    }
+
+    #[test]
+    fn many_values_stand_below_each_other_and_beside_no_plan_their_times() {
+        let mut sweep = sample();
+        let plan = sweep.points[0].plan.clone();
+        let values = |count: usize| (0..count).map(|value| value.to_string()).collect();
+        sweep.axes[0].name = "plan".to_owned();
+        sweep.axes[0].values = vec!["none".to_owned(), plan.to_string()];
+        sweep.axes[1].values = values(100);
+        let point = |line: usize, at: usize| Point {
+            at: vec![line, at],
+            plan: if line == 0 { Plan::none() } else { plan.clone() },
+            outcome: PointOutcome::Ok {
+                time_ns: 1000.0 + 10.0 * at as f64,
+                plain_ns: 1000.0 + 10.0 * at as f64,
+                number: None,
+            },
+        };
+        sweep.points = (0..2)
+            .flat_map(|line| (0..100).map(move |at| (line, at)))
+            .map(|(line, at)| point(line, at))
+            .collect();
+        let text = text(&sweep, Columns::UNLIMITED);
+        assert!(
+            text.contains("Time by distance") && !text.contains("1.00×"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() < 120), "{text}");
+        assert!(
+            text.lines().filter(|line| line.contains(" µs")).count() >= 100,
+            "{text}"
+        );
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::memory::Memory;
+use super::interval;
 use super::race::Race;
-use super::{GoesOn, interval};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
@@ -23,7 +23,7 @@ use crate::tune::bench::{Bench, Judge, Timed};
 use crate::tune::check::Checks;
 use crate::tune::check::perturb::{Perturbed, Thoroughness};
 use crate::tune::derived::Derived;
-use crate::tune::progress::Progress;
+use crate::tune::progress::{GoesOn, Progress};
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 

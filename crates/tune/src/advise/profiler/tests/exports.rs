@@ -81,7 +81,10 @@ fn registers_and_residency_are_the_file_s_without_a_model_and_without_the_cores(
     let lines = DETAILS.lines().filter(|line| !line.contains("\"# SMs\""));
     let advice = Advice::of_profiler(&ncu(&lines.collect::<Vec<_>>().join("\n")).expect("a profile"));
     let said = text(&advice, Columns::UNLIMITED.in_terms(Some(Terms::Cuda)));
-    for expected in ["30.4 of 48 warps are resident on each SM on average (63 % occupancy)", "A thread has 38 registers"] {
+    for expected in [
+        "30.4 of 48 warps are resident on each SM on average (63 % occupancy)",
+        "A thread has 38 registers",
+    ] {
         assert!(said.contains(expected), "{expected} in:\n{said}");
     }
     assert!(!said.contains("does not say how many"), "{said}");

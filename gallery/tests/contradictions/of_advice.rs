@@ -1,6 +1,7 @@
 //! What contradicts something else in one advice: bounds and gains, distances and trip counts, answers and verdict.
 
 use headstart::advise::{self, Advice, Answer};
+use headstart::report::Verdict;
 use headstart::report::columns::Columns;
 
 /// What contradicts something else in an advice.
@@ -20,7 +21,11 @@ pub fn contradictions(advice: &Advice) -> Vec<String> {
     };
     let fastest = here().map(|choice| choice.speedup).fold(1.0, f64::max);
     let chosen: Vec<_> = advice.choices.iter().filter(|choice| choice.chosen).collect();
-    check(chosen.len() == 1, format!("{} answers are chosen", chosen.len()));
+    let decided = usize::from(advice.verdict != Verdict::Undecided);
+    check(
+        chosen.len() == decided,
+        format!("{} answers are chosen", chosen.len()),
+    );
     for choice in &chosen {
         check(
             choice.what == advice.verdict,

@@ -23,8 +23,6 @@ pub struct Remedy {
 const FULL: f64 = 0.85;
 /// Work-items of a work-group that suit most kernels: a multiple of every sub-group size.
 const USUAL: u32 = 128;
-/// Sectors that only uncoalesced accesses need matter from this share on.
-const EXCESSIVE: f64 = 0.1;
 /// Lines from which on an access of a sub-group counts as scattered.
 const SCATTERED: f64 = 8.0;
 /// A load matters from this share of the waiting on.
@@ -97,7 +95,7 @@ fn small_groups(evidence: &Evidence) -> Option<Remedy> {
 
 /// Accesses that a profiler's own rule calls uncoalesced.
 fn by_rule(profile: &Profile) -> Option<Remedy> {
-    let share = profile.uncoalesced.filter(|&share| share >= EXCESSIVE)?;
+    let share = profile.uncoalesced.filter(|_| profile.is_uncoalesced())?;
     Some(Remedy {
         finding: format!(
             "Let neighbouring work-items access neighbouring elements: the profiler's rule counts {} of the sectors of global \

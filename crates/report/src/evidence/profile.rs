@@ -8,6 +8,9 @@ use crate::device::sim::timer::{Code, LaunchTime, StallReason};
 use crate::model::DeviceModel;
 use crate::model::occupancy::{Footprint, Occupancy};
 
+/// Sectors that only uncoalesced accesses need matter from this share on.
+const EXCESSIVE: f64 = 0.1;
+
 /// Where a run of the plain kernel spends its time, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Profile {
@@ -244,6 +247,11 @@ impl Profile {
             diverging: self.diverging.clone().or_else(|| other.diverging.clone()),
             sub_group: self.sub_group.or(other.sub_group),
         }
+    }
+
+    /// Whether a profiler's rule says that accesses are not coalesced, and that it matters.
+    pub fn is_uncoalesced(&self) -> bool {
+        self.uncoalesced.is_some_and(|share| share >= EXCESSIVE)
     }
 
     /// Share of the resident sub-groups' time that one reason takes, 0 to 1.

@@ -208,7 +208,7 @@ impl Advice {
         let first = first(evidence, case.profile, &[]);
         let (verdict, conclusion) = match (verdict, first.first()) {
             // What the loads ask for changes, and with it what is waited for.
-            (Verdict::Prefetch, Some(remedy)) => (
+            (Verdict::Prefetch, Some(remedy)) if profiled.profile.is_uncoalesced() => (
                 Verdict::Undecided,
                 format!(
                     "First: {} Whether a prefetch helps then, another profile tells.",

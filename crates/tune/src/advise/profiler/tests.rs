@@ -79,7 +79,7 @@ fn recorded_profiles_of_one_program_agree() {
         basic
             .notes
             .last()
-            .is_some_and(|note| note.contains("issue_stalled_long_scoreboard"))
+            .is_some_and(|note| note.contains("--section WarpStateStats"))
     );
     // With sixteen times the work-groups memory reaches its limit for scattered accesses.
     let full = Wanted {

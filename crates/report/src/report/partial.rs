@@ -22,13 +22,9 @@ pub struct Partial {
     /// See there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_kinds: Vec<String>,
-    /// How long one of the plans that are left would take on average, in seconds of the search, by those of its kind that ran in it;
-    /// none where none did.
+    /// How long a plan took on average, in seconds of the search; none where too few ran to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_a_plan: Option<f64>,
-    /// How long those take together that tell what the others may gain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds_telling: Option<f64>,
     /// Whether that is for a first look at each: no plan ran to its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_first_looks: bool,
@@ -60,13 +56,6 @@ impl Partial {
     /// What it would take to try the plans that are left; none where none is.
     pub(super) fn cost(&self) -> Option<String> {
         let left = self.of - self.tried;
-        let time = |seconds: f64| number::duration(seconds * 1e9);
-        let telling = match (self.telling_left, self.seconds_telling) {
-            (telling, Some(seconds)) if telling > 0 && telling < left => {
-                format!(" about {} for the {telling} likely ones,", time(seconds))
-            }
-            _ => String::new(),
-        };
         let what = if self.by_first_looks {
             "First looks at the"
         } else {
@@ -74,10 +63,15 @@ impl Partial {
         };
         (left > 0).then(|| match self.seconds_a_plan {
             Some(seconds) => {
-                let seconds = time(seconds * left as f64);
-                format!("{what} other {left} plans take{telling} about {seconds} in all: see `--budget`.")
+                let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
+                let telling = match self.telling_left {
+                    telling if telling == 0 || telling == left => String::new(),
+                    telling => format!(" about {} for the {telling} likely ones,", time(telling)),
+                };
+                let all = time(left);
+                format!("{what} other {left} plans take{telling} about {all} in all: see `--budget`.")
             }
-            None => format!("None of them ended, so how long the {left} take is not known: see `--budget`."),
+            None => format!("Too few ended to tell how long the other {left} take: see `--budget`."),
         })
     }
 }

@@ -104,7 +104,6 @@ fn a_search_that_tried_nothing_decides_nothing() {
         tried_kinds: vec!["unroll".to_owned()],
         open_kinds: vec!["cache".to_owned(), "rolling-async".to_owned()],
         seconds_a_plan: Some(2.0),
-        seconds_telling: Some(48.0),
         by_first_looks: false,
         lost: None,
     });

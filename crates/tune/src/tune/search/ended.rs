@@ -102,21 +102,13 @@ impl<'e> Ended<'e> {
         let tried_kinds = kinds(ended.trials.iter().filter(has_run).map(|trial| &trial.plan));
         let left = ended.left().into_iter().map(|index| &ended.plans[index]);
         let open_kinds = &kinds(left) - &tried_kinds;
-        let left = ended.left();
-        let seconds = |of: &[usize]| -> Option<f64> {
-            let is_likely = |&index: &usize| space.likely.contains(&space.plans[index]);
-            let each = |index| if is_likely(index) { took.likely } else { took.other };
-            of.iter().map(each).sum()
-        };
-        let (all, telling) = (seconds(&left), seconds(&ended.telling_left()));
         ended.partial = (lost.is_some() || is_cut).then(|| Partial {
             tried: ended.trials.len() - 1,
             of: ended.plans.len(),
-            telling_left: ended.telling_left().len(),
+            telling_left: ended.telling_left(),
             tried_kinds: tried_kinds.iter().map(ToString::to_string).collect(),
             open_kinds: open_kinds.iter().map(ToString::to_string).collect(),
-            seconds_a_plan: all.map(|all| all / left.len().max(1) as f64),
-            seconds_telling: telling,
+            seconds_a_plan: took.each,
             by_first_looks: took.is_a_look,
             lost: lost.map(|error| error.to_string()),
         });
@@ -140,10 +132,9 @@ impl<'e> Ended<'e> {
         left.map(|(index, _)| index).collect()
     }
 
-    fn telling_left(&self) -> Vec<usize> {
-        let mut left = self.left();
-        left.retain(|index| self.telling.contains(index));
-        left
+    fn telling_left(&self) -> usize {
+        let left = self.left();
+        left.iter().filter(|index| self.telling.contains(index)).count()
     }
 
     /// How much of the plans was tried. Where few are measured, one of each kind tells of the others.
@@ -154,7 +145,7 @@ impl<'e> Ended<'e> {
             has_telling: one_tells || self.plans.iter().any(|asked| self.likely.contains(asked)),
             telling_left: match one_tells {
                 true => self.open_kinds.len(),
-                false => self.telling_left().len(),
+                false => self.telling_left(),
             },
             at_most: self.bounds().map(|bounds| bounds.best_speedup),
         }

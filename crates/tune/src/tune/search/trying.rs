@@ -75,29 +75,23 @@ pub(crate) struct Trials {
     pub took: Took,
 }
 
-/// How long a plan takes in a search, in seconds, by those that ran in it: one that is likely to help, and another. None where
-/// none ran.
+/// As few plans say nothing of how long the others take: the first run longer, and others are dropped beside them.
+const TOO_FEW: usize = 3;
+
+/// How long a plan takes in a search, by those that ran in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Took {
-    pub likely: Option<f64>,
-    pub other: Option<f64>,
-    /// Whether this is a first look: no plan ran to its end.
+    /// In seconds; none where too few ran.
+    pub each: Option<f64>,
+    /// Whether that is a first look: no plan ran to its end.
     pub is_a_look: bool,
 }
 
 impl Took {
-    /// Of plans that took this long all together, in threads of their own: each with whether it is likely and whether it ended. One
-    /// that did not adds its time to what the others took.
-    fn of(spent: impl Iterator<Item = (Duration, bool, bool)>, threads: usize) -> Took {
-        let (mut seconds, mut ended) = ([0.0; 2], [0_usize; 2]);
-        for (spent, is_likely, has_ended) in spent {
-            seconds[usize::from(is_likely)] += spent.as_secs_f64() / threads.max(1) as f64;
-            ended[usize::from(is_likely)] += usize::from(has_ended);
-        }
-        let each = |kind: usize| (ended[kind] > 0).then(|| seconds[kind] / ended[kind] as f64);
+    /// Of plans that took this long all together: the time of those that did not end is a part of what the others took.
+    fn of(spent: Duration, ended: usize) -> Took {
         Took {
-            likely: each(1).or(each(0)),
-            other: each(0).or(each(1)),
+            each: (ended > TOO_FEW).then(|| spent.as_secs_f64() / ended as f64),
             is_a_look: false,
         }
     }
@@ -251,14 +245,8 @@ mod tests {
 
     #[test]
     fn how_long_plans_take_follows_from_those_that_ran() {
-        let second = Duration::from_secs(1);
-        assert_eq!(Took::of([(second, true, false)].into_iter(), 2).likely, None);
-        // Two threads: likely ones of 4 s, one of them not at its end, and others of 0.5.
-        let likely = [(4 * second, true, true), (2 * second, true, false)];
-        let others = [(second / 2, false, true), (second / 2, false, true)];
-        let took = Took::of(likely.into_iter().chain(others), 2);
-        assert_eq!((took.likely, took.other), (Some(3.0), Some(0.25)));
-        assert_eq!(Took::of(likely.into_iter(), 2).other, Some(3.0));
+        let took = |ended| Took::of(Duration::from_secs(6), ended).each;
+        assert_eq!((took(0), took(3), took(4)), (None, None, Some(1.5)));
     }
     use crate::violation::{Element, WorkItem};
 

@@ -58,9 +58,6 @@ struct Ended {
     course: Option<Course>,
 }
 
-/// How long a plan took, and whether it ended; nothing of one that did not begin or that the log has.
-type Spent = Option<(Duration, bool)>;
-
 /// Plans in a race.
 struct Racing<'r> {
     trying: &'r Trying<'r>,
@@ -69,8 +66,8 @@ struct Racing<'r> {
     checks: &'r Checks<'r>,
     /// The plain kernel's run.
     baseline: &'r Timed,
-    /// By the plans' positions.
-    spent: Mutex<Vec<Spent>>,
+    /// How long each plan took that began, and whether it ended.
+    spent: Mutex<Vec<(Duration, bool)>>,
 }
 
 impl Racing<'_> {
@@ -95,7 +92,9 @@ impl Racing<'_> {
         let began = Instant::now();
         let ran = shielded(|| self.run(race, pair, checked));
         let has_ended = ran.is_ok() || !progress.is_stopped();
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some((began.elapsed(), has_ended));
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.push((began.elapsed(), has_ended));
+        drop(spent);
         let (result, course) = match ran {
             Ok((Raced::Ended(timed, course), outputs)) => (Ok((*timed, outputs)), course),
             Ok((Raced::Behind(behind), _)) => {
@@ -223,7 +222,7 @@ impl Trying<'_> {
             pairs,
             checks: &checks,
             baseline: &baseline,
-            spent: Mutex::new(pairs.iter().map(|_| None).collect()),
+            spent: Mutex::default(),
         };
         let baseline_ns = baseline.time_ns;
         self.progress.trying(true);
@@ -251,13 +250,13 @@ impl Trying<'_> {
         });
         let trials: Vec<_> = tried.into_iter().flatten().collect();
         let spent = racing.spent.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let spent = spent.into_iter().zip(pairs).filter_map(|(spent, (plan, _))| {
-            spent.map(|(time, has_ended)| (time, self.likely.contains(plan), has_ended))
-        });
-        let took = Took::of(spent, threads::for_items(pairs.len()));
+        let threads = threads::for_items(pairs.len()).max(1) as u32;
+        let all: Duration = spent.iter().map(|(time, _)| *time).sum();
+        let ran = spent.iter().filter(|(_, has_ended)| *has_ended).count();
+        let took = Took::of(all / threads, ran);
         let tried = Trials {
             took: match &soon {
-                Some(soon) if took.likely.is_none() => soon.took,
+                Some(soon) if took.each.is_none() => soon.took,
                 _ => took,
             },
             is_cut: is_stopped && (alone > 0 || trials.len() < pairs.len()),
@@ -292,7 +291,7 @@ impl Trying<'_> {
         let mut soon = Soon {
             plain,
             plans: Vec::new(),
-            took: Took::of(std::iter::empty(), 1),
+            took: Took::of(Duration::ZERO, 0),
         };
         let began = Instant::now();
         let plans: Vec<Plan> = pairs.iter().map(|(plan, _)| (*plan).clone()).collect();
@@ -328,11 +327,9 @@ impl Trying<'_> {
             }
         }
         self.progress.trying(false);
-        let looks = (began.elapsed(), true, false);
-        let counted = soon.plans.iter().map(|_| (Duration::ZERO, true, true));
         soon.took = Took {
             is_a_look: true,
-            ..Took::of(counted.chain([looks]), 1)
+            ..Took::of(began.elapsed(), soon.plans.len())
         };
         Ok(Some(soon))
     }

@@ -83,13 +83,8 @@ impl Trying<'_> {
         });
         let trials: Vec<_> = tried.into_iter().flatten().collect();
         let ran = trials.iter().filter(|(_, run)| run.is_some()).count();
-        let each = (ran > 0).then(|| began.elapsed().as_secs_f64() / ran as f64);
         Ok(Trials {
-            took: Took {
-                is_a_look: false,
-                likely: each,
-                other: each,
-            },
+            took: Took::of(began.elapsed(), ran),
             baseline: baseline.clone(),
             none,
             trials,

@@ -211,6 +211,8 @@ fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
         !text.contains("would not help") || (more < WORTH_IT && !report.verdict.is_of_geometry()),
         format!("more work-groups would not help, and reach {more}"),
     );
+    let used = evidence.bandwidth_used().unwrap_or(0.0);
+    check(used <= 1.02, format!("{used} of the bandwidth is used"));
     if let Some(waiting) = evidence.waiting_for_loads {
         check(
             waiting >= 0.1 || !text.contains("starved"),

@@ -255,6 +255,16 @@ pub struct Explanation {
 }
 
 impl Timed {
+    /// The same, no faster than device memory delivers its bytes: a time from little of a launch may be.
+    pub(super) fn within_bandwidth(mut self) -> Timed {
+        let beyond = self.evidence.bandwidth_used().unwrap_or(1.0).max(1.0);
+        self.time_ns += (beyond - 1.0) * self.evidence.time_ns;
+        self.evidence.time_ns *= beyond;
+        let rates = self.counted.iter_mut().filter(|(_, unit, _)| *unit == "GB/s");
+        rates.for_each(|(.., rate)| *rate /= beyond);
+        self
+    }
+
     /// Adds the simulator's counters to a measured time.
     pub(super) fn explained_by(&mut self, simulated: &Timed) {
         let Evidence {

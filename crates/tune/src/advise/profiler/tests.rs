@@ -59,7 +59,11 @@ fn the_raw_page_is_found_behind_what_the_program_printed() {
 
 #[test]
 fn recorded_profiles_of_one_program_agree() {
-    for (text, waiting) in [(RECORDED_RAW, 18.0 / 22.95), (RECORDED_DETAILS, 0.784)] {
+    // The details page has the profiler's rule: what is not coalesced comes first.
+    for (text, waiting, verdict) in [
+        (RECORDED_RAW, 18.0 / 22.95, Verdict::Prefetch),
+        (RECORDED_DETAILS, 0.784, Verdict::Undecided),
+    ] {
         let profiled = ncu(text).expect("a profile");
         let evidence = &profiled.evidence;
         assert!(profiled.kernel.starts_with("gather("), "{}", profiled.kernel);
@@ -71,7 +75,7 @@ fn recorded_profiles_of_one_program_agree() {
         let resources = profiled.profile.resources.expect("there");
         assert_eq!((resources.registers, resources.shared), (20, 0));
         assert_eq!(profiled.notes.len(), 1, "{:?}", profiled.notes);
-        assert_eq!(Advice::of_profiler(&profiled).verdict, Verdict::Prefetch);
+        assert_eq!(Advice::of_profiler(&profiled).verdict, verdict);
     }
     let basic = ncu(RECORDED_BASIC).expect("a profile");
     assert_eq!(basic.evidence.waiting_for_loads, None);

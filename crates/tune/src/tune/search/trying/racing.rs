@@ -211,7 +211,9 @@ impl Trying<'_> {
         let (baseline, course) = match (plain, &soon) {
             (Ok(Raced::Ended(baseline, course)), _) => (baseline, course),
             (Ok(Raced::Behind(_)), _) => return Err(Error::bug("the plain kernel was given up")),
-            (Err(_), Some(soon)) if self.progress.is_stopped() => (Box::new(soon.plain.clone()), None),
+            (Err(_), Some(soon)) if self.progress.is_stopped() => {
+                (Box::new(soon.plain.clone().within_bandwidth()), None)
+            }
             (Err(error), _) => return Err(error),
         };
         race.start(course.as_ref());

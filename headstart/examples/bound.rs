@@ -1,0 +1,109 @@
+//! Of which loops of PTX modules a plan can be written into the text, and what keeps the others from it.
+//!
+//! ```text
+//! cargo run --release -p headstart --example bound -- FILE.ptx…
+//! ```
+//!
+//! An entry is `bound` if one of its loops is; `refused by a rule` if a rule of legality refuses each of its loops' loads, and `not
+//! written` if a plan is legal and the text cannot have it. Nothing is known of launches but 16 KiB of dynamic shared memory.
+
+use std::collections::BTreeMap;
+
+use headstart::front::ptx::{self, Facts, Imported};
+use headstart::prefetch::{self, Candidate, Plan, PlanTarget};
+use headstart::tune::drop_in::placed;
+
+/// What can be done with a loop or an entry, best first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Bound,
+    NotWritten(String),
+    Refused(String),
+    NoLoads,
+    Unread(String),
+}
+
+fn main() {
+    let facts = Facts {
+        dynamic_shared_bytes: Some(16 << 10),
+        ..Facts::default()
+    };
+    let (mut entries, mut loops) = (BTreeMap::new(), BTreeMap::new());
+    let mut same = 0;
+    for file in std::env::args().skip(1) {
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for entry in ptx::entries(&text).unwrap_or_else(|error| panic!("{file}: {error}")) {
+            let class = match ptx::import(&text, &file, Some(&entry), &facts) {
+                Err(error) => Class::Unread(error.what().to_owned()),
+                Ok(imported) => {
+                    let none = placed(&imported.original, &imported.kernel, &imported.kernel);
+                    same += u64::from(none.is_ok_and(|none| none.text == text));
+                    let found = classes(&imported);
+                    for class in found.values() {
+                        *loops.entry(class.clone()).or_insert(0) += 1;
+                    }
+                    found.into_values().min().unwrap_or(Class::NoLoads)
+                }
+            };
+            *entries.entry(class).or_insert(0) += 1;
+        }
+    }
+    for (what, counts) in [("entries", entries), ("loops with loads", loops)] {
+        println!("{what}: {}", counts.values().sum::<u64>());
+        for (class, count) in counts {
+            println!("{count:8}  {class:?}");
+        }
+    }
+    println!("{same} entries are the same, byte for byte, with the plan `none`");
+}
+
+/// Each loop's class: that of the load that can be fetched early most easily.
+fn classes(imported: &Imported) -> BTreeMap<String, Class> {
+    let mut loops = BTreeMap::new();
+    for load in prefetch::candidates(&imported.kernel) {
+        let best: &mut Class = loops
+            .entry(format!("{:?}", load.looped))
+            .or_insert(Class::NoLoads);
+        let own = class(imported, &load);
+        if *best == Class::NoLoads || own < *best {
+            *best = own;
+        }
+    }
+    loops
+}
+
+fn class(imported: &Imported, load: &Candidate) -> Class {
+    if let Some(refusal) = &load.refusal {
+        return Class::Refused(rule(refusal));
+    }
+    let strategies = ["rolling-registers:2", "batched-registers:2", "cache:L2:2"];
+    let tried = strategies.iter().map(|strategy| {
+        let plan: Plan = match format!("{}={strategy}", load.name).parse() {
+            Ok(plan) => plan,
+            Err(error) => return Class::Refused(rule(&format!("{error}"))),
+        };
+        match prefetch::apply(&imported.kernel, &plan, &PlanTarget::default()) {
+            Err(error) => Class::Refused(rule(error.what())),
+            Ok(applied) => match placed(&imported.original, &imported.kernel, &applied.kernel) {
+                Ok(_) => Class::Bound,
+                Err(error) => Class::NotWritten(rule(error.what())),
+            },
+        }
+    });
+    tried.min().unwrap_or(Class::NoLoads)
+}
+
+/// A refusal without names, numbers and places.
+fn rule(refusal: &str) -> String {
+    let after = |text: &'static str| refusal.split_once(text).map(|(_, rule)| rule);
+    let why = after("cannot be fetched early: ").or_else(|| after("cannot be edited: "));
+    let words = why.unwrap_or(refusal).split('`').enumerate();
+    let words: String = words
+        .map(|(number, part)| if number % 2 == 0 { part } else { "…" })
+        .collect();
+    let placeless = words.split(" at ").next().unwrap_or_default();
+    placeless
+        .chars()
+        .filter(|letter| !letter.is_ascii_digit())
+        .collect()
+}

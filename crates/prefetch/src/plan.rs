@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A load is named by the parameter that it reads, and where that is not enough by its loop or its line as well:
-//! `values@row`, `values@gather.rs:41`. A plan knows nothing of kernels: whether its loads exist, and whether it is
+//! `values@row`, `values@gather.rs:41`, several lines at once as `values@gather.rs:{41,43}`. A plan knows nothing of kernels: whether its loads exist, and whether it is
 //! legal for them, is the business of the passes.
 //!
 //! ```
@@ -216,9 +216,14 @@ impl fmt::Display for Plan {
             write!(f, "{separator}registers:{registers}")?;
             separator = ",";
         }
-        for (load, strategy) in &self.loads {
-            write!(f, "{separator}{load}={strategy}")?;
+        let mut left = &self.loads[..];
+        while let Some((load, strategy)) = left.first() {
+            let alike = left.iter().take_while(|(_, other)| other == strategy);
+            let together = LoadName::together(alike.map(|(load, _)| load));
+            let (count, name) = together.unwrap_or_else(|| (1, load.to_string()));
+            write!(f, "{separator}{name}={strategy}")?;
             separator = ",";
+            left = &left[count..];
         }
         Ok(())
     }

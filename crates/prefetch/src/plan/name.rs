@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use crate::error::{Error, Result};
 use crate::suggest::quoted;
 
-/// The load that a strategy is for: `values`, `values@row`, `values@gather.rs:41`; `values@*` is every load from `values`.
+/// The load that a strategy is for: `values`, `values@row`, `values@gather.rs:41`; `values@*` is every load from `values`. A plan
+/// writes those on several lines of one file with one strategy as `values@gather.rs:{41,43}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoadName {
     param: String,
@@ -73,6 +74,33 @@ impl LoadName {
     /// The loop or line of the load, if the plan says.
     pub fn place(&self) -> Option<&LoadPlace> {
         self.place.as_ref()
+    }
+}
+
+impl LoadName {
+    /// The place in front of the line, and the line with its column.
+    fn line(&self) -> Option<(String, &str)> {
+        let Some(LoadPlace::Line { file, line, column }) = &self.place else {
+            return None;
+        };
+        let column = column.map(|column| format!(".{column}")).unwrap_or_default();
+        Some((format!("{line}{column}"), file))
+    }
+
+    /// How many of these loads, from the first on, are on lines of one file and of one parameter; and all of them as one name.
+    pub(super) fn together<'a>(loads: impl Iterator<Item = &'a LoadName>) -> Option<(usize, String)> {
+        let mut loads = loads.peekable();
+        let first = *loads.peek()?;
+        let (_, file) = first.line().filter(|(_, file)| !file.contains(['{', '}']))?;
+        let beside = loads.map_while(|load| {
+            let (line, own) = load.line()?;
+            (load.param == first.param && own == file).then_some(line)
+        });
+        let lines: Vec<String> = beside.collect();
+        (lines.len() > 1).then(|| {
+            let name = format!("{}@{file}:{{{}}}", first.param, lines.join(","));
+            (lines.len(), name)
+        })
     }
 }
 

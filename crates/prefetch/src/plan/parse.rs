@@ -6,7 +6,8 @@
 //! inner    = "inner:" N
 //! unroll   = "unroll:" ( N | "full" )
 //! registers = "registers:" N
-//! load     = PARAM [ "@" ( "*" | LOOP | FILE ":" LINE ) ] "=" strategy
+//! load     = PARAM [ "@" ( "*" | LOOP | FILE ":" ( line | "{" line { "," line } "}" ) ) ] "=" strategy
+//! line     = N [ "." COLUMN ]
 //! strategy = ( "batched-registers" | "rolling-registers" ) ":" D
 //!          | ( "batched-shared" | "rolling-shared" | "rolling-async" ) ":" D [ "/plain" | "/padded" | "/interleaved" ]
 //!          | "cache:" LEVEL ":" D [ "/nt" ]
@@ -112,6 +113,34 @@ impl<'a> Part<'a> {
         parts
     }
 
+    /// The parts between commas, without those between the lines of one load.
+    fn split_parts(self) -> Vec<Part<'a>> {
+        let mut parts: Vec<Part<'a>> = Vec::new();
+        for part in self.split(',') {
+            match parts
+                .last_mut()
+                .filter(|last| last.lines().is_some_and(|lines| !lines.text.contains('}')))
+            {
+                Some(last) => {
+                    last.text = &self.text[last.start - self.start..part.start + part.text.len() - self.start]
+                }
+                None => parts.push(part),
+            }
+        }
+        parts
+    }
+
+    /// From where several lines of one load begin: behind `:{`.
+    fn lines(self) -> Option<Part<'a>> {
+        let at = self.text.rfind(":{")?;
+        let is_load = !self.text[..at].contains('=') && self.text[..at].contains('@');
+        let start = at + ":{".len();
+        is_load.then(|| Part {
+            text: &self.text[start..],
+            start: self.start + start,
+        })
+    }
+
     fn fault(self, error: Error) -> Fault {
         Fault {
             start: self.start,
@@ -121,7 +150,7 @@ impl<'a> Part<'a> {
 }
 
 fn plan(whole: Part) -> Result<Plan, Fault> {
-    let parts = whole.split(',');
+    let parts = whole.split_parts();
     if let [only] = parts[..] {
         match only.text {
             "none" => return Ok(Plan::none()),
@@ -161,9 +190,11 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
             }
             plan = plan.with_registers(Some(registers(part, rest)?));
         } else if let Some((load, text)) = part.split_once('=') {
-            plan = plan
-                .with(load_name(load)?, strategy(text)?)
-                .map_err(|error| part.fault(error))?;
+            for load in load_names(load)? {
+                plan = plan
+                    .with(load, strategy(text)?)
+                    .map_err(|error| part.fault(error))?;
+            }
         } else {
             return Err(part.fault(no_strategy(name.text, part.text)));
         }
@@ -239,6 +270,24 @@ fn registers(whole: Part, rest: Part) -> Result<u32, Fault> {
         let error = Error::usage(format!("a work-item cannot have {} registers", quoted(rest.text)));
         rest.fault(error.accepted(accepted()))
     })
+}
+
+/// The loads of a part: several where it names several lines.
+fn load_names(whole: Part) -> Result<Vec<LoadName>, Fault> {
+    let ended = whole.lines().and_then(|lines| lines.split_once('}'));
+    let Some((lines, _)) = ended.filter(|(_, rest)| rest.text.is_empty()) else {
+        return Ok(vec![load_name(whole)?]);
+    };
+    let file = whole.text.rsplit_once('{').map_or("", |(file, _)| file);
+    let named = lines.split(',').into_iter().map(|line| {
+        let text = format!("{file}{}", line.text);
+        let named = load_name(Part {
+            text: &text,
+            start: 0,
+        });
+        named.map_err(|fault| line.fault(fault.error))
+    });
+    named.collect()
 }
 
 fn load_name(whole: Part) -> Result<LoadName, Fault> {

@@ -21,6 +21,7 @@ fn canonical_spellings_come_back() {
         "unroll:16,arr=rolling-registers:16",
         "values@row=batched-shared:8/padded",
         "values@src/gather.rs:41=rolling-shared:2/plain",
+        "unroll:2,t@k.ptx:{56,65.9,74}=rolling-registers:8,t@k.ptx:80=cache:L1:4,s@k.ptx:{1,2}=cache:L1:4",
         "_Z6gatherPKi_param_0=batched-registers:3",
         "v=cache:L1:4/nt,w=cache:L4:1",
         "v=joint:L2:4/nt/group",
@@ -28,6 +29,41 @@ fn canonical_spellings_come_back() {
     ] {
         assert_eq!(text.parse::<Plan>().expect(text).to_string(), text);
     }
+}
+
+#[test]
+fn lines_of_one_load_with_one_strategy_are_one_name() {
+    let apart = "t@a:1=cache:L1:4,t@a:2=cache:L1:4,t@b:3=cache:L1:4,s@a:4=cache:L1:4,t@row=cache:L1:4";
+    let plan: Plan = apart.parse().expect("a plan");
+    assert_eq!(plan.loads().len(), 5);
+    let together = "t@a:{1,2}=cache:L1:4,t@b:3=cache:L1:4,s@a:4=cache:L1:4,t@row=cache:L1:4";
+    assert_eq!(plan.to_string(), together);
+    assert_eq!(
+        " t@a:{ 1 , 2 } = cache:L1:4 "
+            .parse::<Plan>()
+            .expect("a plan")
+            .loads(),
+        &plan.loads()[..2]
+    );
+    assert_eq!(
+        "t@a{b:3=cache:L1:4,u=cache:L1:4"
+            .parse::<Plan>()
+            .expect("a plan")
+            .loads()
+            .len(),
+        2
+    );
+    for (text, column) in [("t@a:{1,x}=cache:L1:4", 8), ("t@a:{}=cache:L1:4", 6)] {
+        let said = message(text);
+        assert!(
+            said.contains(&format!("column {column}")) && said.contains("not a line number"),
+            "{said}"
+        );
+    }
+    for text in ["t@a:{1,2=cache:L1:4", "t@a:{1,2}3=cache:L1:4"] {
+        assert!(message(text).contains("is not a line number"), "{text}");
+    }
+    assert!(message("t@a:{1,1}=cache:L1:4").contains("named twice"));
 }
 
 #[test]

@@ -99,6 +99,16 @@ fn a_starved_stream_is_to_be_fetched_early() {
     assert!(chosen.speedup > 1.5, "{chosen:?}");
     let bounds = advice.bounds.as_ref().expect("a simulated run has bounds");
     assert!(chosen.speedup <= 1.05 * bounds.best_speedup, "{bounds:?}");
+    let split = advice
+        .first
+        .iter()
+        .find(|remedy| remedy.finding.contains("split-K"));
+    let split = &split.expect("a sum can be split").finding;
+    assert!(
+        split.contains("its 128 iterations can be split over up to 16 times"),
+        "{split}"
+    );
+    assert!(split.contains("not measured"), "{split}");
     // Every statement about the source points at a line of it.
     let places: Vec<&str> = advice
         .steps
@@ -266,4 +276,93 @@ fn advice_is_about_the_loop_in_which_the_time_is() {
         "{}",
         plans(&both)
     );
+}
+
+/// Each element counts in one of `bins`.
+const COUNTED: &str = "hsir 1
+kernel @counted(%data: ptr.global i32[%len] align 4 readonly unaliased, %len: i64,
+                %bins: ptr.global i32[%bins_len] align 4 unaliased, %bins_len: i64) group 128,1,1 {
+  load @data
+  %group = id.group.x
+  %before = mul.nuw %group, 128:i32
+  %local = id.local.x
+  %item32 = add.nuw %before, %local
+  %item = extend.u %item32 to i64
+  %from = address %data + %item * 4
+  %bin32 = load i32 %from, @data
+  %bin = extend.u %bin32 to i64
+  %to = address %bins + %bin * 4
+  %old = atomic add relaxed device %to, 1:i32
+  return
+}
+";
+
+/// Each work-item adds the elements of a row.
+const ROWS: &str = "hsir 1
+kernel @rows(%rows: ptr.global i32[%rows_len] align 4 readonly unaliased, %rows_len: i64,
+             %data: ptr.global f32[%len] align 4 readonly unaliased, %len: i64,
+             %out: ptr.global f32[%out_len] align 4 unaliased, %out_len: i64) group 128,1,1 {
+  load @first
+  load @last
+  load @data
+  %group = id.group.x
+  %before = mul.nuw %group, 128:i32
+  %local = id.local.x
+  %item32 = add.nuw %before, %local
+  %item = extend.u %item32 to i64
+  %row = address %rows + %item * 4
+  %first = load i32 %row, @first
+  %next_row = address %row + 1:i64 * 4
+  %last = load i32 %next_row, @last
+  %sum = loop 'row (%j = %first, %acc = 0.0:f32) -> f32 {
+    %more = lt.s %j, %last
+    if %more { yield } else { break %acc }
+    %at = extend.u %j to i64
+    %ptr = address %data + %at * 4
+    %x = load f32 %ptr, @data
+    %after = fadd %acc, %x
+    %next = add.nw %j, 1:i32
+    continue %next, %after
+  }
+  %to = address %out + %item * 4
+  store %to, %sum
+  return
+}
+";
+
+#[test]
+fn a_known_better_algorithm_is_named_where_the_launch_shows_that_it_would_help() {
+    let first = |text: &str, launch: &str| {
+        let advice = advised(text, launch);
+        let found = advice.first.iter().map(|remedy| format!("{}\n", remedy.finding));
+        found.collect::<String>()
+    };
+    let bins = |length: u32| {
+        let launch = format!(
+            "groups = 256\n[parameters.data]\nlength = 32768\nfill = \"indices\"\nbelow = {length}\n\
+             [parameters.bins]\nlength = {length}\noutput = \"bits\"\n"
+        );
+        first(COUNTED, &launch)
+    };
+    assert!(
+        bins(256).contains("32,768 work-items change the 256 elements of `bins`"),
+        "{}",
+        bins(256)
+    );
+    assert!(!bins(4096).contains("privatisation"), "{}", bins(4096));
+    let rows = |kind: &str| {
+        let launch = format!(
+            "groups = 16\n[graphs.g]\nvertices = 2048\ndegree = 16\nkind = \"{kind}\"\n\
+             [parameters.rows]\nlength = 2049\nfill = \"rows\"\ngraph = \"g\"\n\
+             [parameters.data]\nlength = \"edges of g\"\nfill = \"fractions\"\n\
+             [parameters.out]\nlength = 2048\noutput = \"bits\"\n"
+        );
+        first(ROWS, &launch)
+    };
+    let skewed = rows("skewed");
+    assert!(
+        skewed.contains("merge-based") && skewed.contains("a sub-group for each row"),
+        "{skewed}"
+    );
+    assert!(!rows("uniform").contains("merge-based"), "{}", rows("uniform"));
 }

@@ -14,6 +14,8 @@ pub mod divided;
 pub mod effects;
 mod ends;
 #[doc(hidden)]
+pub mod folds;
+#[doc(hidden)]
 pub mod jumps;
 pub mod loops;
 #[doc(hidden)]

@@ -147,6 +147,16 @@ fn advise_with(
         footprint: Some(workload.bytes()),
     };
     let mut advice = Advice::of_report(&case, &found.report, subject.may_be_split());
+    let other = found.report.plain_best_geometry.as_ref();
+    let better = tune::search::known(
+        &kernel,
+        &workload,
+        case.evidence,
+        case.profile,
+        other,
+        subject.may_be_split(),
+    );
+    advice.first.extend(better);
     if bench
         .simulator()
         .is_some_and(|simulator| simulator.model().vendor == Vendor::Intel)

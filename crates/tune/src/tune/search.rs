@@ -11,6 +11,7 @@ pub(super) mod geometries;
 #[doc(hidden)]
 pub mod interval;
 pub(super) mod judged;
+mod known;
 #[doc(hidden)]
 pub mod log;
 pub(super) mod proposals;
@@ -33,6 +34,7 @@ pub use self::deriving::{derive, likely, main_loads, plain};
 pub(super) use self::deriving::{derive_one, likely_for, likely_of_remainders, registers_left};
 use self::ended::Ended;
 use self::judged::first;
+pub(crate) use self::known::known;
 use self::log::{Log, Shard};
 use self::race::Race;
 use self::remainder::Alone;

@@ -14,6 +14,7 @@ use crate::tune::bench::{Judge, Timed};
 use crate::tune::check::idle;
 use crate::tune::search::doubt::doubt;
 use crate::tune::search::judged::{PATIENCE, answer, explained};
+use crate::tune::search::known::known;
 use crate::tune::search::reasons::{Findings, reasons};
 use crate::tune::search::space::Space;
 
@@ -84,11 +85,10 @@ impl Search<'_> {
             remarks,
             ..
         } = ended;
-        let before_plans = evidence::first(
-            &baseline.evidence,
-            baseline.profile.as_ref(),
-            &accesses(kernel, workload.group),
-        );
+        let (of_plain, profile) = (&baseline.evidence, baseline.profile.as_ref());
+        let mut first = evidence::first(of_plain, profile, &accesses(kernel, workload.group));
+        let (plain, is_split) = (others.plain.as_ref(), subject.may_be_split());
+        first.extend(known(kernel, workload, of_plain, profile, plain, is_split));
         let report = Report {
             kernel: subject.name().to_owned(),
             device: bench.device().description().name.clone(),
@@ -102,7 +102,7 @@ impl Search<'_> {
             doubt,
             reasons,
             launch_ns: baseline.evidence.launch_ns,
-            first: before_plans,
+            first,
             geometry: Some(workload.geometry()),
             parameters: subject.parameters(),
             plain_best_geometry: others.plain,

@@ -5,6 +5,7 @@ pub(super) mod files;
 pub(super) mod fills;
 pub(super) mod fitted_template;
 pub(super) mod hashed;
+mod moved;
 pub(super) mod permuted;
 pub(super) mod scalars;
 pub(super) mod template;

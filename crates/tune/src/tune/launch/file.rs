@@ -73,6 +73,7 @@
 //! | `bits` | any bits |
 //! | `rows`, `columns` | of a graph |
 //! | `slots`, `keys` | of a hash table |
+//! | `pointers` | into the buffer `of`, `stride` elements apart; only on simulated devices |
 //!
 //! `as = "f16"` (or `type`) says what the elements of a buffer are where the kernel only moves their bits, or two at once: `length`
 //! counts these, and the contents are made of them. `length = "edges of web"` follows from a graph (`vertices`, `rows`, `edges`) or
@@ -102,6 +103,20 @@
 //! fill = "keys"                 # keys to look up
 //! table = "t"
 //! hits = 0.9                    # share of them that the table has
+//! ```
+//!
+//! Pointers of a table lead into another parameter's memory, or into memory of their own:
+//!
+//! ```toml
+//! [buffers.data]
+//! length = 65536
+//! as = "f32"
+//!
+//! [parameters.rows]
+//! length = 64
+//! fill = "pointers"
+//! of = "data"
+//! stride = 1024                 # where it is left out, the buffer is divided evenly
 //! ```
 //!
 //! A structure passed by value has a parameter for each member that the kernel reads, named by the member's offset: `param_1_8`
@@ -141,6 +156,7 @@
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
 
 pub(in crate::tune) mod given;
+mod pointers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -196,6 +212,9 @@ pub struct LaunchFile {
     /// The argument of each parameter, by name.
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
+    /// Memory that pointers in tables lead to, by name.
+    #[serde(default)]
+    buffers: BTreeMap<String, Parameter>,
     /// Graphs whose rows and columns parameters hold, by name.
     #[serde(default)]
     graphs: BTreeMap<String, Graph>,
@@ -270,6 +289,8 @@ pub(in crate::tune) struct Parameter {
     pub table: Option<String>,
     pub hits: Option<f64>,
     pub skew: Option<f64>,
+    of: Option<String>,
+    stride: Option<u64>,
     null: Option<bool>,
     buffer: Option<String>,
     offset: Option<u64>,
@@ -363,6 +384,8 @@ impl Parameter {
             table: self.table.or(other.table),
             hits: self.hits.or(other.hits),
             skew: self.skew.or(other.skew),
+            of: self.of.or(other.of),
+            stride: self.stride.or(other.stride),
             null: self.null.or(other.null),
             buffer: self.buffer.or(other.buffer),
             offset: self.offset.or(other.offset),
@@ -431,7 +454,10 @@ impl LaunchFile {
         });
         let mut launch = launch?;
         let elsewhere = launch.geometries.iter_mut().map(|other| &mut other.parameters);
-        for (name, parameter) in elsewhere.chain([&mut launch.parameters]).flatten() {
+        for (name, parameter) in elsewhere
+            .chain([&mut launch.parameters, &mut launch.buffers])
+            .flatten()
+        {
             let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
             parameter.length = match &parameter.said_length {
                 None => None,
@@ -523,6 +549,7 @@ impl LaunchFile {
             groups: other.groups,
             group: other.group,
             parameters: other.parameters,
+            buffers: other.buffers,
             made_up: Some(said.trim_end().to_owned()),
             ..self.clone()
         })

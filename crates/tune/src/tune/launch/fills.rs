@@ -40,6 +40,7 @@ pub(in crate::tune) enum FillName {
     Columns,
     Slots,
     Keys,
+    Pointers,
 }
 
 /// The objects that fills refer to.
@@ -244,7 +245,8 @@ fn of_name(
 ) -> Result<Fill> {
     let seed = described.seed.unwrap_or(0);
     let pattern = match fill {
-        FillName::Zero => Pattern::Constant(0),
+        // Pointers are known once all buffers are.
+        FillName::Zero | FillName::Pointers => Pattern::Constant(0),
         FillName::Sequence if element.is_float() => {
             Pattern::Function(Arc::new(move |index| float_bits(element, index as f64)))
         }

@@ -9,9 +9,14 @@ use crate::analysis::roots::{Root, root};
 use crate::ir::{Kernel, OpKind, Param, PointerFacts, Type, Value};
 use crate::names;
 use crate::tune::launch::file::given::is_used;
+use crate::tune::launch::moved::{Elements, elements};
 
 /// Elements of a buffer whose length the kernel does not say.
 const LENGTH: u64 = 1 << 20;
+
+/// Pointers of a table, and most elements that they lead to.
+const POINTERS: u64 = 1 << 10;
+const MOST_REACHED: u64 = 1 << 24;
 
 /// Work-items of a work-group of a kernel that requires none.
 const GROUP: u64 = 128;
@@ -86,7 +91,7 @@ pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, value
              # `buffer = \"NAME\"` with `offset = 16`, or `end_of = \"NAME\"`.\n\
              # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions,\n\
              # random, bits; rows and columns of a [graphs.NAME]; slots and keys of a\n\
-             # [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
+             # [tables.NAME]; pointers `of` a [buffers.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
         );
     }
     let mut told = Vec::new();
@@ -101,7 +106,14 @@ pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, value
         let field = values.fields.get(&param.name);
         let _ = write!(text, "\n[parameters.{:?}]", field.unwrap_or(&param.name));
         text.push_str(&match param.facts {
-            Some(facts) => buffer(kernel, param, &facts, only_read(number), values),
+            Some(facts) => {
+                let reads = only_read(number);
+                let elements = match reads && facts.element.is_integer() {
+                    true => elements(kernel, number, facts.element),
+                    false => Elements::Own,
+                };
+                buffer(kernel, param, &facts, (reads, elements), values)
+            }
             None => scalar(kernel, param, values),
         });
     }
@@ -158,7 +170,13 @@ fn statements(kernel: &Kernel, only_read: &dyn Fn(usize) -> bool) -> String {
 }
 
 /// The lines of a buffer of known elements.
-fn buffer(kernel: &Kernel, param: &Param, facts: &PointerFacts, only_read: bool, values: &Values) -> String {
+fn buffer(
+    kernel: &Kernel,
+    param: &Param,
+    facts: &PointerFacts,
+    (only_read, elements): (bool, Elements),
+    values: &Values,
+) -> String {
     let element = facts.element;
     let reads = if only_read { ", only read" } else { "" };
     let known = facts.length.and_then(|length| kernel.as_constant(length));
@@ -168,6 +186,20 @@ fn buffer(kernel: &Kernel, param: &Param, facts: &PointerFacts, only_read: bool,
     if known.is_some() {
         text.push_str("# a variable of the module: `fill` replaces the module's initial contents\n");
         return text;
+    }
+    match elements {
+        Elements::Own => {}
+        Elements::Pointers(to) => return pointers(param, to, fitted.unwrap_or(POINTERS), values),
+        Elements::Bits(own) => {
+            text = text.replace(
+                &format!("`{element}`"),
+                &format!("`{own}`, loaded as `{element}`"),
+            );
+            text.push_str(&format!(
+                "as = \"{own}\"\nfill = \"fractions\"            # or \"zero\", \"sequence\", \"bits\"\n"
+            ));
+            return text;
+        }
     }
     if let (true, true, Some(line)) = (only_read, element.is_integer(), values.indices()) {
         text.push_str(&line);
@@ -183,6 +215,18 @@ fn buffer(kernel: &Kernel, param: &Param, facts: &PointerFacts, only_read: bool,
         }
     });
     text
+}
+
+/// The lines of a table of pointers, and of what they lead to.
+fn pointers(param: &Param, to: Type, length: u64, values: &Values) -> String {
+    let stride = values.number.clamp(1, (MOST_REACHED / length.max(1)).max(1));
+    let name = format!("of_{}", param.name);
+    format!(
+        "        # a table of pointers to `{to}`, only read\nlength = {length}\nfill = \"pointers\"\nof = {name:?}\n\
+         stride = {stride:<22}# elements from one to the next\n\n[buffers.{name:?}]        # what they lead to\n\
+         length = {}\nas = \"{to}\"\n",
+        length * stride
+    )
 }
 
 /// The lines of a number, or of a pointer to unknown elements.
@@ -394,5 +438,39 @@ mod tests {
         let kernel = crate::ir::parse(&in_a_loop, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
         let template = launch_template(&kernel, None);
         assert!(template.contains("\ngroups = 4 "), "{template}");
+    }
+
+    #[test]
+    fn what_is_loaded_as_integers_is_told_by_what_is_done_with_it() {
+        let kernel = |body: &str| {
+            let text = format!(
+                "hsir 1\nkernel @k(%rows: ptr.global i64[] align 8, %in: ptr.global i32[] align 4, \
+                 %out: ptr.global f32[] align 4) {{\nshared @t: i32[128] align 4\nload @row\nload @x\nload @y\n\
+                 %i32 = id.local.x\n%i = extend.u %i32 to i64\n%to = address %out + %i * 4\n%t = array @t\n\
+                 %own = address %t + %i * 4\n{body}\nreturn\n}}\n"
+            );
+            let kernel = crate::ir::parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
+            launch_template(&Arc::new(kernel), None)
+        };
+        let table = kernel(
+            "%at = address %rows + %i * 8\n%row = load i64 %at, @row\n%later = add %row, 8:i64\n\
+             %p = bits %later to ptr.global\n%x = load f32 %p, @x\nstore %to, %x",
+        );
+        assert!(
+            table.contains("a table of pointers to `f32`") && table.contains("of = \"of_rows\""),
+            "{table}"
+        );
+        assert!(table.contains("[buffers.\"of_rows\"]"), "{table}");
+        let moved = kernel(
+            "%at = address %in + %i * 4\n%x = load i32 %at, @x\nstore %own, %x\nbarrier\n\
+             %y = load f32 %own, @y\nstore %to, %y",
+        );
+        assert!(moved.contains("a buffer of `f32`, loaded as `i32`"), "{moved}");
+        assert!(moved.contains("as = \"f32\"\nfill = \"fractions\""), "{moved}");
+        let numbers = kernel(
+            "%at = address %in + %i * 4\n%x = load i32 %at, @x\nstore %own, %x\n%z = add %x, 1:i32\n\
+             %y = bits %z to f32\nstore %to, %y",
+        );
+        assert!(numbers.contains("a buffer of `i32`, only read"), "{numbers}");
     }
 }

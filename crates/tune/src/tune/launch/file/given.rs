@@ -68,7 +68,8 @@ impl LaunchFile {
                 .map_or(name.clone(), |own| (*own).to_owned())
         };
         let is_named_so = |parameter: &Parameter| {
-            let mut others = [&parameter.buffer, &parameter.end_of].into_iter().flatten();
+            let others = [&parameter.buffer, &parameter.end_of, &parameter.of];
+            let mut others = others.into_iter().flatten();
             others.any(|name| own.contains_key(name.as_str()))
         };
         let mut all = self.parameters.iter();
@@ -79,6 +80,7 @@ impl LaunchFile {
             let parameter = Parameter {
                 buffer: parameter.buffer.as_ref().map(named),
                 end_of: parameter.end_of.as_ref().map(named),
+                of: parameter.of.as_ref().map(named),
                 ..parameter.clone()
             };
             (named(name), parameter)
@@ -136,6 +138,11 @@ impl LaunchFile {
             }
             .map_err(|error| error.at(format!("parameter `{}`", param.name)))
         });
+        let mut given: Vec<ArgumentSpec> = given.collect::<Result<_>>()?;
+        let placed = match &self.captured {
+            Some(captured) => captured.placed(),
+            None => self.point(kernel, &mut given)?,
+        };
         Ok(Workload {
             kernel: Arc::clone(kernel),
             groups: self.groups.map_or([DEFAULT_GROUPS, 1, 1], Extent::dimensions),
@@ -143,11 +150,20 @@ impl LaunchFile {
                 Some(group) => group.dimensions(),
                 None => kernel.group_size.unwrap_or([DEFAULT_GROUP, 1, 1]),
             },
-            given: given.collect::<Result<_>>()?,
+            given,
             original: None,
-            placed: self.captured.as_ref().and_then(|captured| captured.placed()),
+            placed,
             divides: None,
         })
+    }
+
+    /// What fills refer to.
+    pub(super) fn sources(&self) -> Sources<'_> {
+        Sources {
+            folder: &self.folder,
+            graphs: &self.graphs,
+            tables: &self.tables,
+        }
     }
 
     /// The contents of a module's variable: from the launch file, or else from the module, or else zeros. One that may be
@@ -216,12 +232,7 @@ impl LaunchFile {
         let counted = described.length.unwrap_or(DEFAULT_LENGTH);
         let length = as_elements(counted, described, element)?;
         let read_only = param.facts.is_some_and(|facts| facts.read_only);
-        let sources = Sources {
-            folder: &self.folder,
-            graphs: &self.graphs,
-            tables: &self.tables,
-        };
-        let contents = fills::said(&sources, said, counted, described)?;
+        let contents = fills::said(&self.sources(), said, counted, described)?;
         let fill = match (contents, read_only && described.output.is_none()) {
             (Some(fill), _) => fill,
             (None, true) if said.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),

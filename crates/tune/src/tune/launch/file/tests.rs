@@ -273,3 +273,47 @@ fn lengths_follow_from_graphs_and_tables() {
         .to_string();
     assert!(error.contains("`edges of NAME`"), "{error}");
 }
+
+#[test]
+fn tables_of_pointers_lead_into_memory_of_their_own_or_of_another_parameter() {
+    let text = "hsir 1\nkernel @k(%rows: ptr.global i64[] align 8, %own: ptr.global i64[] align 8, %out: ptr.global f32[] align 4) \
+                group 4,1,1 {\nload @row\nload @x\nload @y\n%i32 = id.local.x\n%i = extend.u %i32 to i64\n\
+                %at = address %rows + %i * 8\n%row = load i64 %at, @row\n%p = bits %row to ptr.global\n\
+                %x = load f32 %p, @x\n%to_own = address %own + %i * 8\n%its = load i64 %to_own, @row\n\
+                %q = bits %its to ptr.global\nstore %q, %x\nreturn\n}\n";
+    let kernel = Arc::new(crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}")));
+    let run = |rows: &str| {
+        let launch = format!(
+            "groups = 1\n[buffers.data]\nlength = 12\nas = \"f32\"\nfill = \"sequence\"\n[parameters.rows]\nlength = 4\n\
+             fill = \"pointers\"\n{rows}\n[parameters.own]\nlength = 4\nfill = \"pointers\"\nof = \"out\"\n\
+             [parameters.out]\nlength = 4\nfill = \"zero\"\n"
+        );
+        let workload = LaunchFile::parse(&launch, "launch.toml")?.workload(&kernel)?;
+        let simulator = crate::device::sim::Simulator::new("h200")?;
+        let names: Vec<String> = workload.output_names().collect();
+        let (_, outputs) = workload.bind(&simulator)?.run(&simulator, &kernel)?;
+        let out = names.iter().position(|name| name == "out").expect("an output");
+        let floats = outputs[out]
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&bits| f32::from_le_bytes(bits));
+        Ok::<_, crate::error::Error>(floats.collect::<Vec<f32>>())
+    };
+    assert_eq!(
+        run("of = \"data\"").unwrap_or_else(|error| panic!("{error}")),
+        [0.0, 3.0, 6.0, 9.0]
+    );
+    assert_eq!(
+        run("of = \"data\"\nstride = 2").expect("it runs"),
+        [0.0, 2.0, 4.0, 6.0]
+    );
+    for (rows, said) in [
+        ("of = \"data\"\nstride = 4", "lead beyond `data`, which has 12"),
+        ("of = \"dat\"", "did you mean `data`?"),
+        ("", "the pointers lead nowhere"),
+    ] {
+        let error = run(rows).expect_err(rows).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}

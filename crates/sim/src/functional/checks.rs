@@ -8,7 +8,7 @@ use super::histories::Histories;
 use super::order::{Locations, Order};
 use super::prefetched::Prefetches;
 use super::shadow::{Cell, FastMap, Now, Touch, did};
-use super::state::meant_by;
+use super::state::{is_rust, meant_by};
 use super::work_group::WorkGroup;
 use super::written::{SameBits, Written};
 use crate::ir::{Place, Races, Space};
@@ -113,8 +113,11 @@ fn start_of(byte: u64, touch: &Touch) -> u64 {
     byte & !((1 << touch.strength.size()) - 1)
 }
 
-/// A race within a sub-group, with the statement that a launch file may make about it.
+/// A race within a sub-group, with the statement that a launch file may make about it; a program in Rust has none.
 fn in_lockstep(error: Error) -> Error {
+    if is_rust(&error) {
+        return error;
+    }
     error.or_accepted(
         "where the work-items of a sub-group run in lockstep, as on GPUs before Volta, `warp_synchronous = true` in the launch file of PTX",
     )

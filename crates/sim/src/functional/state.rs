@@ -8,7 +8,7 @@ mod findings;
 mod traits;
 
 pub(super) use cells::CellSizes;
-pub(super) use findings::meant_by;
+pub(super) use findings::{is_rust, meant_by};
 pub(super) use traits::Traits;
 
 use std::collections::BTreeSet;

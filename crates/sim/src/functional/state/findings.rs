@@ -164,6 +164,11 @@ impl LaunchState<'_> {
     }
 }
 
+/// Whether a finding is about a program in Rust.
+pub(in crate::functional) fn is_rust(error: &Error) -> bool {
+    error.place().is_some_and(|place| place.contains(".rs:"))
+}
+
 /// Adds to a race what it takes where it is meant: in Rust atomic memory; for others the statement of a launch file that either
 /// value is right if one side reads, or else any outcome.
 pub(in crate::functional) fn meant_by(error: Error, buffer: &str, one_reads: bool) -> Error {
@@ -171,7 +176,7 @@ pub(in crate::functional) fn meant_by(error: Error, buffer: &str, one_reads: boo
         .accepts()
         .map(|accepted| format!("{accepted}; "))
         .unwrap_or_default();
-    let is_rust = error.place().is_some_and(|place| place.contains(".rs:"));
+    let is_rust = is_rust(&error);
     error.accepted(match one_reads {
         _ if is_rust => format!("{known}where it is meant, atomic memory: `&[Atomic<T>]`"),
         true => format!("{known}where either value is right, `races = true` in a launch file"),

@@ -42,6 +42,9 @@ fn main() -> headstart::Result<()> {
     if let Some(error) = &best.found.not_kept {
         println!("kept:    no, the next start searches again: {error}");
     }
+    for plan in &best.found.written {
+        println!("written: `#[prefetch(\"{plan}\")]`, which the plain kernel has");
+    }
     println!("verdict: {}", best.found.verdict);
     println!("plan:    {}", best.found.plan);
     println!(

@@ -490,7 +490,11 @@ fn an_answer_counts_for_the_kernel_that_was_checked() {
 fn an_answer_that_cannot_be_kept_is_still_an_answer() {
     let bench = Drifting::new(&[]);
     let nowhere = Answers::in_file(Path::new("/dev/null/tuned.jsonl"));
-    let tuned = tuned_with(&subject(GATHER, 40), &bench, &nowhere).expect("an answer");
+    // Its author has written a plan at the loop: the answer says so.
+    let written = GATHER.replace("-> f32 {", "-> f32 prefetch \"unroll:2\" {");
+    assert_ne!(written, GATHER);
+    let tuned = tuned_with(&subject(&written, 40), &bench, &nowhere).expect("an answer");
+    assert_eq!(tuned.written, ["unroll:2"]);
     assert_eq!(tuned.from, From::Searched);
     assert!(tuned.not_kept.is_some());
     let plan: Plan = tuned.plan;

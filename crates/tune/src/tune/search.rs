@@ -38,6 +38,7 @@ pub(crate) use self::known::known;
 use self::log::{Log, Shard};
 use self::race::Race;
 use self::remainder::Alone;
+pub(super) use self::reporting::wishes;
 use self::space::Space;
 use self::trying::{Memory, Pair, Trials, Trying};
 use super::bench::{Bench, Timed};

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::search::{SearchSettings, derive, likely_for, plain, search};
+use super::search::{SearchSettings, derive, likely_for, plain, search, wishes};
 use super::subject::Subject;
 use crate::error::{Error, Result};
 use crate::files;
@@ -81,12 +81,15 @@ pub struct Tuned {
     pub perturbed: Option<Perturbed>,
     /// Why the answer could not be kept, where it could not: the next start will search again.
     pub not_kept: Option<Error>,
+    /// The plans that the kernel's author wrote with `#[prefetch]`: the plain kernel has them, and the plan comes on top.
+    pub written: Vec<String>,
 }
 
 impl Tuned {
     /// The plain kernel, for which nothing was looked up or searched.
     pub(super) fn not_searched(kernel: Kernel) -> Tuned {
         Tuned {
+            written: wishes(&kernel),
             kernel: Arc::new(kernel),
             plan: Plan::none(),
             verdict: Verdict::LeaveIt,
@@ -284,6 +287,7 @@ pub(crate) fn tuned_telling(
         from,
         perturbed,
         not_kept,
+        written: wishes(&workload.kernel),
     };
     if let Some((mut answer, from)) = answers.find(&key)
         && let Ok(found) = carried_out(&answer)

@@ -171,15 +171,20 @@ fn roofline(ended: &Ended<'_>) -> Option<Roofline> {
     Some(roofline)
 }
 
-/// That loops have plans of their author's, which the plain kernel is timed with.
-fn wished(kernel: &Kernel) -> Option<String> {
+/// The plans that its author wrote at a kernel's loops: the plain kernel has them.
+pub(in crate::tune) fn wishes(kernel: &Kernel) -> Vec<String> {
     let mut plans = Vec::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Loop { wishes, .. } = &op.kind {
             plans.extend(wishes.plan.clone());
         }
     });
-    let plans: Vec<String> = plans
+    plans
+}
+
+/// That loops have plans of their author's, which the plain kernel is timed with.
+fn wished(kernel: &Kernel) -> Option<String> {
+    let plans: Vec<String> = wishes(kernel)
         .iter()
         .map(|plan| format!("`#[prefetch(\"{plan}\")]`"))
         .collect();

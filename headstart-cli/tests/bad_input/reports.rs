@@ -108,7 +108,7 @@ fn logs_that_are_none_and_parts_that_are_none() {
     assert_eq!(fs::read_to_string(&notes).expect("there"), "my notes\n");
     table(&format!(
         "
-        2 tune gather --log no/such/log => no/such/log & cannot be used
+        2 tune gather --log no/such/log => no/such/log & there is no folder `no/such`
         2 tune gather --log {log} --shard 3/2 => `3/2` & I from 1 to N
         1 merge {notes} --log {log} => notes.txt`, line 1
         2 merge no-such-log --log {log} => no-such-log

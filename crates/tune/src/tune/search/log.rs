@@ -164,7 +164,13 @@ fn place(entry: &Entry) -> (String, String) {
 }
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
-    Error::usage(format!("the log cannot be used: {error}")).at(quoted(&path.to_string_lossy()))
+    let said = match (error.kind(), path.parent()) {
+        (std::io::ErrorKind::NotFound, Some(folder)) => {
+            format!("there is no folder {}", quoted(&folder.to_string_lossy()))
+        }
+        (kind, _) => kind.to_string(),
+    };
+    Error::usage(format!("the log cannot be used: {said}")).at(quoted(&path.to_string_lossy()))
 }
 
 fn line(entry: &Entry) -> Result<String> {

@@ -199,6 +199,9 @@ fn wrong_axes_are_refused() {
         (&["distance=2..1"], "the range ends before it begins"),
         (&["items=1..9999:9999", "distance=1,2"], "too many points"),
         (&["items=16", "items=32"], "`--over items` is given twice"),
+        (&["table=64KiB,1MiB"], "`64KiB` is bytes, and `table` is a number"),
+        (&["distance=1KiB"], "`1KiB` is bytes, and `distance` is a number"),
+        (&["l1.mshr=1,2"], "here that is `l1.outstanding`"),
     ] {
         let said = sweep(over);
         assert!(said.contains(expected), "{over:?}: {said}");
@@ -211,6 +214,57 @@ fn a_model_lists_its_numbers() {
     let listed = listed.as_array().expect("numbers");
     let latency = listed.iter().find(|number| number["path"] == "dram.latency");
     assert_eq!(latency.expect("listed")["unit"], "cycles");
+    // Numbers are found by the names that others give them.
+    let told = listed.iter().filter_map(|number| number["meaning"].as_str());
+    let told: String = told.collect::<Vec<_>>().join("\n");
+    for name in ["MSHR", "TLB", "SM", "row buffer"] {
+        assert!(told.contains(name), "{name}");
+    }
     let output = headstart(&["devices", "--model", "h2000"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn devices_are_compared_in_one_sweep() {
+    let both = json(&[
+        "sweep",
+        "gather",
+        "--set",
+        "items=16",
+        "--set",
+        "groups=8",
+        "--device",
+        "sim:h200,sim:a100",
+        "--plan",
+        "values=rolling-registers:4",
+        "--over",
+        "distance=2,8",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(both["device"], "sim:h200, sim:a100");
+    assert_eq!(both["axes"][0]["name"], "device");
+    let points = both["points"].as_array().expect("points");
+    assert_eq!(points.len(), 4);
+    // Each is what a sweep on that device alone has.
+    let alone = json(&[
+        "sweep",
+        "gather",
+        "--set",
+        "items=16",
+        "--set",
+        "groups=8",
+        "--device",
+        "sim:a100",
+        "--plan",
+        "values=rolling-registers:4",
+        "--over",
+        "distance=2,8",
+        "--json",
+        "-",
+    ]);
+    for (number, point) in alone["points"].as_array().expect("points").iter().enumerate() {
+        assert_eq!(point["time_ns"], points[2 + number]["time_ns"]);
+    }
+    assert_ne!(points[0]["time_ns"], points[2]["time_ns"]);
 }

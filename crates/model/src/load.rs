@@ -166,6 +166,21 @@ pub(super) fn change(table: &mut toml::Table, overrides: &[String]) -> Result<()
     overrides.iter().try_for_each(|over| apply(table, over))
 }
 
+/// What others call numbers of a model, as whole paths: the last part is what is asked for.
+const USUAL_NAMES: [(&str, &str); 11] = [
+    ("mshr", "l1.outstanding"),
+    ("mshrs", "l1.outstanding"),
+    ("sm", "core.count"),
+    ("sms", "core.count"),
+    ("cu", "core.count"),
+    ("cus", "core.count"),
+    ("dtlb", "tlb"),
+    ("hbm", "dram"),
+    ("gddr", "dram"),
+    ("row-buffer", "dram.bank-busy"),
+    ("llc", "l2"),
+];
+
 /// Replaces one number of a model.
 fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
     let wrong = |what: String| Error::usage(what).at(format!("--model {over}"));
@@ -183,8 +198,12 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
     for key in path.trim().split('.') {
         let names: Vec<String> = here.keys().cloned().collect();
         let Some(toml::Value::Table(next)) = here.get_mut(key) else {
+            let usual = USUAL_NAMES
+                .iter()
+                .find(|(name, _)| key.eq_ignore_ascii_case(name));
+            let usual = usual.map_or(String::new(), |(_, own)| format!("here that is `{own}`; "));
             return Err(wrong(format!("the model has no number `{key}` there"))
-                .accepted(format!("there are {}", names.join(", "))));
+                .accepted(format!("{usual}there are {}", names.join(", "))));
         };
         here = next;
     }
@@ -387,6 +406,8 @@ mod tests {
                 "the model has no number `latencies` there; there are",
             ),
             ("dram=900", "this is a group of numbers; it has"),
+            ("l1.MSHRs=9", "there; here that is `l1.outstanding`; there are"),
+            ("hbm.latency=9", "here that is `dram`"),
             ("dram.latency", "this changes nothing; PATH=NUMBER"),
             ("dram.latency=fast", "`fast` is not a number"),
             (

@@ -148,7 +148,8 @@ numbers! {
         granule: Quantity<Bytes> [power_of_two];
         /// Banks that work in parallel; addresses are spread over them evenly.
         banks: Quantity<Count> [positive];
-        /// How long one access to a line occupies its bank. With `banks`, the rate of scattered accesses.
+        /// How long one access to a line occupies its bank, whatever its row buffer holds. With `banks`, the rate of scattered
+        /// accesses.
         bank_busy: Quantity<Cycles>;
         /// How long a cache hint's read occupies its bank.
         hint_busy: Quantity<Cycles>;

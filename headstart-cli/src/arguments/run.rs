@@ -37,7 +37,8 @@ pub struct Sweep {
     pub kernel: KernelOptions,
     /// A setting to vary and its values. The setting is a number of the device's model (`dram.latency`), a parameter of the
     /// kernel (`items`), `distance`, `strategy` or `plan`. A..B:N are N values from A to B, A..B doubles from A to B, A,B,C is
-    /// a list; plans are separated by semicolons. NAME+NAME=A/B,C/D sets both at once. 64KiB is 65536. Repeatable
+    /// a list; plans are separated by semicolons. NAME+NAME=A/B,C/D sets both at once. Bytes may be 64KiB, counts 64Ki.
+    /// `--device A,B` compares devices. Repeatable
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     pub over: Vec<String>,
     /// The plan to run, or to vary in distance or strategy: its first load gets the distance, the others keep their lead over

@@ -13,11 +13,19 @@ use headstart_cli::terminal;
 
 /// Runs the command.
 pub fn run(options: &Sweep) -> Result<()> {
-    let over: Vec<Over> = options
+    let mut over: Vec<Over> = options
         .over
         .iter()
         .map(|over| Over::parse(over))
         .collect::<Result<_>>()?;
+    // Several devices are an axis.
+    let (several, device) = match options.on.device.as_deref() {
+        Some(name) if name.contains(',') => (Some(name), None),
+        one => (None, one),
+    };
+    if let Some(several) = several {
+        over.insert(0, Over::parse(&format!("device={several}"))?);
+    }
     let plan: Option<Plan> = options.plan.as_deref().map(str::parse).transpose()?;
     let named = [
         ("--json", &options.json),
@@ -33,12 +41,12 @@ pub fn run(options: &Sweep) -> Result<()> {
     kernel::spare(&options.kernel, &written)?;
     let swept = points::run(&SweepRequest {
         kernel: &options.kernel,
-        device: options.on.device.as_deref(),
+        device,
         model: &options.on.model,
         cache: options.on.cache.l2.into(),
         max_steps: options.on.watchdog.max_steps,
         plan,
-        over,
+        over: &over,
         check: options.check.settings(),
     })?;
     let texts: [&dyn Fn() -> Result<String>; 3] = [&|| json_line(&swept), &|| sweep::csv(&swept), &|| {

@@ -11,6 +11,8 @@ pub const MOST_POINTS: usize = 10_000;
 /// The setting that an axis varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varied {
+    /// The device.
+    Device,
     /// A number of the device's model, by its path.
     Model,
     /// A parameter of the kernel, as `--set` spells it.
@@ -79,6 +81,12 @@ impl Over {
         names.enumerate().map(set).collect()
     }
 
+    /// A value with a unit of bytes, if there is one.
+    pub fn in_bytes(&self) -> Option<&str> {
+        let mut values = self.axis.values.iter().map(String::as_str);
+        values.find(|value| unit(value).1.ends_with('B'))
+    }
+
     /// Reads an axis.
     ///
     /// # Errors
@@ -94,6 +102,7 @@ impl Over {
             return Err(wrong("names that are set together are joined by `+`".to_owned()).accepted(FORMS));
         }
         let varied = match name {
+            "device" => Varied::Device,
             "distance" => Varied::Distance,
             "strategy" => Varied::Strategy,
             "plan" | "plans" => Varied::Plan,
@@ -265,6 +274,7 @@ mod tests {
         assert_eq!(varied("dram.latency=1,2"), Varied::Model);
         assert_eq!(varied("items=1,2"), Varied::Parameter);
         assert_eq!(varied("distance=1,2"), Varied::Distance);
+        assert_eq!(varied("device=sim:h200,sim:h100"), Varied::Device);
         assert_eq!(varied("strategy=cache:L1,rolling-async"), Varied::Strategy);
     }
 

@@ -15,7 +15,7 @@ use headstart::suggest::quoted;
 use headstart::tune::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use headstart::tune::{self, Bench, Bound, Subject, Workload, space};
 use headstart::{Error, Fault, Result};
-use headstart_gallery::micro;
+use headstart_gallery::{kernels, micro};
 use rayon::prelude::*;
 
 use super::axis::{MOST_POINTS, Over, Varied};
@@ -44,7 +44,7 @@ pub struct SweepRequest<'a> {
     /// The plan whose distance or strategy is varied, or that runs everywhere.
     pub plan: Option<Plan>,
     /// The varied settings.
-    pub over: Vec<Over>,
+    pub over: &'a [Over],
     /// How plans are checked.
     pub check: Settings,
 }
@@ -102,7 +102,7 @@ type Outcome = (Plan, std::result::Result<Run, String>);
 /// The kernel, the device or a value is wrong, or no point can run.
 pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let mut clock = Clock::start();
-    let combinations = combinations(&request.over)?;
+    let combinations = combinations(request.over)?;
     let (settings, of) = settings_of(request, &combinations)?;
     let first = settings
         .first()
@@ -201,7 +201,10 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let parameters = geometry(&settings).into_iter().chain(parameters);
     Ok(Sweep {
         kernel: first.subject.name().to_owned(),
-        device: device::find_or_first(request.device, request.model)?.name(),
+        device: match request.over.iter().find(|over| over.varied == Varied::Device) {
+            Some(over) => over.axis.values.join(", "),
+            None => device::find_or_first(request.device, request.model)?.name(),
+        },
         parameters: parameters
             .filter(|(name, _)| !varied.contains(&name.as_str()))
             .collect(),
@@ -243,11 +246,13 @@ fn settings_of(
     request: &SweepRequest<'_>,
     combinations: &[Vec<usize>],
 ) -> Result<(Vec<Setting>, Vec<usize>)> {
-    let mut keys: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-    let mut datas: Vec<Vec<String>> = Vec::new();
+    check_units(request)?;
+    let mut keys: Vec<(Option<&str>, Vec<String>, Vec<String>)> = Vec::new();
+    let mut datas = Vec::new();
     let mut of: Vec<usize> = Vec::with_capacity(combinations.len());
     for at in combinations {
         let key = (
+            value(request, at, Varied::Device).or(request.device),
             spelled(request, at, Varied::Model),
             spelled(request, at, Varied::Parameter),
         );
@@ -255,7 +260,7 @@ fn settings_of(
     }
     let settings = keys
         .iter()
-        .map(|(model, parameters)| setting(request, model, parameters, &mut datas))
+        .map(|(device, model, parameters)| setting(request, *device, (model, parameters), &mut datas))
         .collect::<Result<_>>()?;
     Ok((settings, of))
 }
@@ -320,6 +325,38 @@ fn spelled(request: &SweepRequest<'_>, at: &[usize], varied: Varied) -> Vec<Stri
         .collect()
 }
 
+/// The value of the axis that varies this.
+fn value<'r>(request: &SweepRequest<'r>, at: &[usize], varied: Varied) -> Option<&'r str> {
+    let axes = request.over.iter().zip(at);
+    let mut values = axes.filter(|(over, _)| over.varied == varied);
+    values.next().map(|(over, &at)| over.axis.values[at].as_str())
+}
+
+/// Bytes are for numbers of bytes: what counts elements has none.
+fn check_units(request: &SweepRequest<'_>) -> Result<()> {
+    let parameters = kernels::find(&request.kernel.kernel).map_or(&[][..], |kernel| kernel.parameters);
+    for over in request.over {
+        let parameter = parameters
+            .iter()
+            .find(|parameter| parameter.name == over.axis.name);
+        let is_count = match over.varied {
+            Varied::Parameter => parameter.is_none_or(|parameter| !parameter.meaning.contains("bytes")),
+            Varied::Distance => true,
+            _ => false,
+        };
+        if let Some(value) = over.in_bytes().filter(|_| is_count) {
+            let name = quoted(&over.axis.name);
+            let meaning = parameter.map_or(String::new(), |parameter| format!(": {}", parameter.meaning));
+            return Err(Error::usage(format!(
+                "{} is bytes, and {name} is a number{meaning}",
+                quoted(value)
+            ))
+            .accepted("a number without a unit, or `64Ki` for 65536"));
+        }
+    }
+    Ok(())
+}
+
 /// The position of an element, which is added if it is not there.
 fn position<T: PartialEq>(all: &mut Vec<T>, element: T) -> usize {
     all.iter().position(|other| *other == element).unwrap_or_else(|| {
@@ -330,12 +367,12 @@ fn position<T: PartialEq>(all: &mut Vec<T>, element: T) -> usize {
 
 fn setting(
     request: &SweepRequest<'_>,
-    model: &[String],
-    parameters: &[String],
-    datas: &mut Vec<Vec<String>>,
+    device: Option<&str>,
+    (model, parameters): (&[String], &[String]),
+    datas: &mut Vec<(Option<String>, Vec<String>)>,
 ) -> Result<Setting> {
     let overrides: Vec<String> = request.model.iter().chain(model).cloned().collect();
-    let bench = device::bench(request.device, &overrides, request.cache, request.max_steps)?;
+    let bench = device::bench(device, &overrides, request.cache, request.max_steps)?;
     let mut options = request.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
     let subject = kernel::find(&options, Places::Filled)?;
@@ -344,7 +381,8 @@ fn setting(
     Ok(Setting {
         bench,
         subject,
-        data: position(datas, parameters.to_vec()),
+        // Each device has its own kernel: sub-groups differ.
+        data: position(datas, (device.map(str::to_owned), parameters.to_vec())),
         given: options.data.set,
         workload,
         plain,
@@ -428,11 +466,7 @@ fn main_loads(setting: &Setting) -> Result<Vec<LoadName>> {
 
 /// The plan of a point.
 fn plan_at(request: &SweepRequest<'_>, at: &[usize], base: Option<&Plan>) -> Result<Plan> {
-    let value = |varied| {
-        let mut axes = request.over.iter().zip(at);
-        axes.find(|(over, _)| over.varied == varied)
-            .map(|(over, &at)| over.axis.values[at].as_str())
-    };
+    let value = |varied| value(request, at, varied);
     let mut plan = base.cloned().unwrap_or_default();
     if let Some(value) = value(Varied::Plan) {
         plan = value.parse()?;

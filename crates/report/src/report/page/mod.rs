@@ -40,11 +40,37 @@ pub fn drawing(report: &Report, title: &str) -> Option<String> {
     let lines: Vec<&Series> = all.iter().collect();
     let (looks, best) = (Looks::of(&all), &report.best.plan);
     let chart = speedup_by_distance(&lines, &looks, |line| line.label.clone(), best, None, title)?;
+    drawn_alone(&chart)
+}
+
+/// A chart as a file of its own.
+pub(super) fn drawn_alone(chart: &chart::Chart) -> Option<String> {
     let drawn = chart.draw(&chart::DRAWING);
     let (start, rest) = drawn.split_once('>')?;
     Some(format!(
         "{start} font-family=\"system-ui, sans-serif\">\n<style>\n{STYLE}</style>\n{rest}\n"
     ))
+}
+
+/// A link that saves a chart, in the page itself.
+pub(super) fn saved(page: &mut String, chart: &chart::Chart, name: &str) {
+    use std::fmt::Write;
+    let Some(drawn) = drawn_alone(chart) else { return };
+    put(
+        page,
+        format_args!(
+            "<figcaption><a download=\"{}.svg\" href=\"data:image/svg+xml,",
+            escape::Escaped(name)
+        ),
+    );
+    for byte in drawn.bytes() {
+        // Writing to a String cannot fail.
+        let _ = match byte.is_ascii_alphanumeric() || b" -._:;/=(){},".contains(&byte) {
+            true => write!(page, "{}", char::from(byte)),
+            false => write!(page, "%{byte:02X}"),
+        };
+    }
+    page.push_str("\">the figure as SVG</a></figcaption>\n");
 }
 
 /// The page, a whole HTML document.

@@ -7,7 +7,7 @@ use super::{PointOutcome, Shows, Sweep};
 use crate::names;
 use crate::report::number;
 use crate::report::page::escape::{Escaped, Prose};
-use crate::report::page::{close, open, put};
+use crate::report::page::{close, open, put, saved};
 
 /// The page, a whole HTML document.
 pub fn html(sweep: &Sweep) -> String {
@@ -65,12 +65,14 @@ fn section(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>)
         true => format!("{what} by {along}"),
         false => format!("{what} by {along}, {}", block.title),
     };
-    put(page, format_args!("<section>\n<h2>{}</h2>\n", Escaped(title)));
+    put(page, format_args!("<section>\n<h2>{}</h2>\n", Escaped(&title)));
     if let Some(chart) = figure(sweep, layout, block) {
         put(
             page,
-            format_args!("<figure class=\"panel\">\n{}</figure>\n", chart.on_any_page()),
+            format_args!("<figure class=\"panel\">\n{}", chart.on_any_page()),
         );
+        saved(page, &chart, &format!("{} {title}", names::shown(&sweep.kernel)));
+        page.push_str("</figure>\n");
     }
     table(page, sweep, layout, block);
     page.push_str("</section>\n");
@@ -173,6 +175,16 @@ mod tests {
         let page = html(&sample());
         // The wide figure and the narrow one.
         assert_eq!(page.matches("<g class=\"mark\">").count(), 22);
+        // The figure can be saved: a drawing of its own, which runs nothing.
+        let (_, link) = page
+            .split_once("<a download=\"gather Speedup by distance.svg\" href=\"data:image/svg+xml,")
+            .expect("a link");
+        let (drawing, _) = link.split_once('"').expect("its end");
+        assert!(
+            drawing.starts_with("%3Csvg class=%22figure") && drawing.contains("%3Cstyle%3E"),
+            "{drawing}"
+        );
+        assert!(drawing.trim_end().ends_with("%3C/svg%3E%0A"), "{drawing}");
         assert_eq!(page.matches(" shade").count(), 11);
         assert_eq!(page.matches(" best\"").count(), 1);
         assert!(page.contains("title=\"too much shared memory\">–</td>"));

@@ -91,7 +91,8 @@ pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, value
              # `buffer = \"NAME\"` with `offset = 16`, or `end_of = \"NAME\"`.\n\
              # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions,\n\
              # random, bits; rows and columns of a [graphs.NAME]; slots and keys of a\n\
-             # [tables.NAME]; pointers `of` a [buffers.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
+             # [tables.NAME]; pointers `of` a [buffers.NAME]. `file = \"x.npy\"` (or .npz\n\
+             # with `array`, or raw bytes).\n",
         );
     }
     let mut told = Vec::new();

@@ -355,7 +355,7 @@ fn some_kernels_are_near_what_ocloc_makes_of_them() {
 }
 
 #[test]
-#[ignore = "a minute: see above"]
+#[ignore = "nightly: a minute"]
 fn all_kernels_are_near_what_ocloc_makes_of_them() {
     let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
     let Some(compared) = compare_all("pvc", &names) else {
@@ -366,7 +366,7 @@ fn all_kernels_are_near_what_ocloc_makes_of_them() {
 
 /// The bars are for pvc, for which there is a model: this shows how far its programs are from those for bmg.
 #[test]
-#[ignore = "a minute: see above"]
+#[ignore = "nightly: a minute"]
 fn what_ocloc_makes_of_them_for_bmg_is_shown() {
     let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
     let Some(compared) = compare_all("bmg", &names) else {

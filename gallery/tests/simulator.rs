@@ -231,7 +231,7 @@ fn the_same_bits_on_one_thread_and_on_two() {
 
 /// A launch of twice the steps takes twice as long to simulate, and twice the work-groups no more than what is sampled.
 #[test]
-#[ignore = "measures the machine that it runs on"]
+#[ignore = "nightly: measures the machine that it runs on"]
 fn speed_and_growth() {
     let device = model("h200", &[]);
     let mut rates = Vec::new();

@@ -16,6 +16,7 @@ use crate::search::{PARTS, SUBJECT, Search};
 const NODES: [&str; 2] = ["node1", "node2"];
 
 #[test]
+#[ignore = "nightly: the same search as under Dask"]
 fn a_lost_node_s_part_goes_on_from_its_log() {
     if !tools::folder().join("bin/slurmctld").exists() {
         return tools::skip("slurm", "no Slurm; scripts/tools sets it up");

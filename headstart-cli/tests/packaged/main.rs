@@ -1,36 +1,32 @@
-//! The crates as they are published: packaged, unpacked into a registry in a folder, and used from there by the program that
-//! `headstart new` writes. Nothing comes from the workspace or from a network.
+//! The crates as they are published. The quick tests ask Cargo what each package contains. The others, which
+//! `scripts/nightly` runs, package the crates, unpack them into a registry in a folder, and use them from there: nothing comes
+//! from the workspace or from a network.
 //!
 //! Third-party crates come from Cargo's own cache (`cargo fetch --locked` fills it); if some are missing, the test is skipped
 //! and says so. Build outputs are kept under `target/tmp`, for the next run.
-//!
-//! The examples are run from the same registry, and the command is installed from it, by
-//!
-//!     cargo test -p headstart-cli --test packaged -- --ignored --nocapture
-//!
-//! which takes minutes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::registry::{EXAMPLES, Registry, run, succeeds, unpack, workspace};
+use crate::registry::{EXAMPLES, Registry, cargo, published, run, succeeds, unpack, workspace};
 
 mod readme;
 mod registry;
 
-/// Files below a folder that end so.
-fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            files(&path, extension, found);
-        } else if path.extension() == Some(OsStr::new(extension)) {
-            found.push(path);
+/// A path without `..`.
+fn inside(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => assert!(plain.pop(), "{} leaves its package", path.display()),
+            part => plain.push(part),
         }
     }
+    plain
 }
 
 /// The part of a file that is built where it is used: without its tests, which need files of the workspace.
@@ -40,43 +36,65 @@ fn without_tests(text: &str) -> &str {
     &text[..start.unwrap_or(text.len())]
 }
 
+/// Every file that a crate includes is in its package, and every package names the versions of those that it uses.
 #[test]
-fn a_new_program_builds_and_runs_from_the_packages_alone() {
-    let Some(registry) = Registry::new() else { return };
-
-    // Every file that a crate includes is in its package.
+fn packages_are_complete() {
     let mut looked_at = 0;
-    for package in &registry.packages {
-        let folder = registry.folder.join(package);
-        assert!(
-            folder.join("LICENSE-MIT").is_file() && folder.join("LICENSE-APACHE").is_file(),
-            "{package} comes without its licences"
-        );
-        let mut sources = Vec::new();
-        files(&folder.join("src"), "rs", &mut sources);
-        let is_test = |path: &PathBuf| {
+    for package in published() {
+        let mut list = cargo(workspace());
+        list.args([
+            "package",
+            "--list",
+            "--offline",
+            "--allow-dirty",
+            "--package",
+            &package.name,
+        ]);
+        let listed = succeeds(&mut list);
+        let listed: BTreeSet<&Path> = listed.lines().map(Path::new).collect();
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            assert!(
+                listed.contains(Path::new(licence)),
+                "{} comes without {licence}",
+                package.name
+            );
+        }
+        let is_test = |path: &Path| {
             path.components()
                 .any(|part| ["tests", "tests.rs"].iter().any(|t| part.as_os_str() == *t))
         };
-        for source in sources.iter().filter(|source| !is_test(source)) {
-            let text = fs::read_to_string(source).expect("a source");
+        let sources = listed
+            .iter()
+            .filter(|path| path.starts_with("src") && path.extension() == Some(OsStr::new("rs")));
+        for source in sources.filter(|path| !is_test(path)) {
+            let text = fs::read_to_string(package.folder.join(source)).expect("a source");
             for rest in without_tests(&text).split("include_str!(\"").skip(1) {
                 let included = rest.split('"').next().expect("a path");
-                let path = source.parent().expect("a folder").join(included);
-                let path = fs::canonicalize(&path)
-                    .unwrap_or_else(|error| panic!("{} includes {included}: {error}", source.display()));
-                let package = fs::canonicalize(&folder).expect("a folder");
+                let path = inside(&source.with_file_name(included));
                 assert!(
-                    path.starts_with(package),
+                    listed.contains(path.as_path()),
                     "{} includes {included}",
                     source.display()
                 );
                 looked_at += 1;
             }
         }
+        for (dependency, required) in &package.ours {
+            let version = &package.version;
+            assert!(
+                required.trim_start_matches(['=', '^']) == version,
+                "{} {version} depends on {dependency} in version {required}",
+                package.name
+            );
+        }
     }
     assert!(looked_at > 5, "only {looked_at} inclusions");
+}
 
+#[test]
+#[ignore = "nightly: builds the crates again"]
+fn a_new_program_builds_and_runs_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
     let outside = tempfile::tempdir().expect("a folder");
     registry.is_used_in(outside.path());
     let mut new = Command::new(env!("CARGO_BIN_EXE_headstart"));
@@ -148,6 +166,7 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
 }
 
 #[test]
+#[ignore = "nightly: builds the crates again"]
 fn every_command_of_the_readme_runs_from_the_packages_alone() {
     let Some(registry) = Registry::new() else { return };
     let started = Instant::now();
@@ -157,7 +176,7 @@ fn every_command_of_the_readme_runs_from_the_packages_alone() {
 }
 
 #[test]
-#[ignore = "a minute and more"]
+#[ignore = "nightly: builds the crates again"]
 fn the_examples_run_from_the_packages_alone() {
     let Some(registry) = Registry::new() else { return };
     let outside = tempfile::tempdir().expect("a folder");
@@ -178,7 +197,7 @@ fn the_examples_run_from_the_packages_alone() {
 }
 
 #[test]
-#[ignore = "a release build: minutes"]
+#[ignore = "nightly: a release build"]
 fn the_command_is_installed_from_the_packages_alone() {
     let Some(registry) = Registry::new() else { return };
     let outside = tempfile::tempdir().expect("a folder");

@@ -44,7 +44,7 @@ fn cargo_itself() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-fn cargo(folder: &Path) -> Command {
+pub fn cargo(folder: &Path) -> Command {
     program(&cargo_itself(), folder)
 }
 
@@ -75,8 +75,6 @@ pub struct Registry {
     pub target: PathBuf,
     /// The folder of the registry.
     pub folder: PathBuf,
-    /// The published packages: `NAME-VERSION`.
-    pub packages: Vec<String>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -113,13 +111,17 @@ impl Registry {
         ]);
         package.arg(&target);
         // The examples are not published: they are packaged for their manifest, which then stands for itself.
-        for name in packages.iter().map(|(name, _)| name.as_str()).chain([EXAMPLES]) {
+        for name in packages
+            .iter()
+            .map(|package| package.name.as_str())
+            .chain([EXAMPLES])
+        {
             package.args(["--package", name]);
         }
         succeeds(&mut package);
         let packages: Vec<String> = packages
             .iter()
-            .map(|(name, version)| format!("{name}-{version}"))
+            .map(|package| format!("{}-{}", package.name, package.version))
             .collect();
         for package in &packages {
             unpack(&target, package, &folder);
@@ -140,7 +142,6 @@ impl Registry {
         let registry = Registry {
             target,
             folder,
-            packages,
             _alone: alone,
         };
         registry.forget_ours();
@@ -164,7 +165,7 @@ impl Registry {
             let user = tempfile::tempdir().expect("a folder");
             self.is_used_in(user.path());
             let mut manifest = "[package]\nname = \"user\"\nedition = \"2024\"\n[dependencies]\n".to_owned();
-            for (name, version) in published() {
+            for Package { name, version, .. } in published() {
                 manifest += &format!("{name} = \"={version}\"\n");
             }
             fs::write(user.path().join("Cargo.toml"), manifest).expect("a manifest");
@@ -172,8 +173,8 @@ impl Registry {
             fs::write(user.path().join("src/lib.rs"), "").expect("a source");
             let mut clean = self.cargo(user.path());
             clean.args(["clean", "--quiet"]);
-            for (name, _) in published() {
-                clean.args(["--package", &name]);
+            for package in published() {
+                clean.args(["--package", &package.name]);
             }
             succeeds(&mut clean);
         });
@@ -233,21 +234,39 @@ fn checksums(package: &Path) -> BTreeMap<String, String> {
     sums.collect()
 }
 
-/// The packages of the workspace that are published, with their versions.
-fn published() -> Vec<(String, String)> {
+/// A package of the workspace that is published.
+pub struct Package {
+    pub name: String,
+    pub version: String,
+    pub folder: PathBuf,
+    /// What it uses of the workspace, and in which version.
+    pub ours: Vec<(String, String)>,
+}
+
+pub fn published() -> Vec<Package> {
     let mut metadata = cargo(workspace());
     metadata.args(["metadata", "--offline", "--no-deps", "--format-version", "1"]);
     let listed: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
     let packages = listed["packages"].as_array().expect("packages");
     let published = packages.iter().filter(|package| package["publish"].is_null());
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
-    let mut names = Vec::new();
-    for package in published {
+    let described = published.map(|package| {
         let name = text(&package["name"]);
         for key in ["description", "license", "readme", "rust_version"] {
             assert!(package[key].is_string(), "{name} has no {key}");
         }
-        names.push((name, text(&package["version"])));
-    }
-    names
+        // One for tests alone needs no version: Cargo leaves it out of the package.
+        let uses = package["dependencies"].as_array().expect("dependencies").iter();
+        let ours = uses.filter(|used| used["path"].is_string() && used["kind"] != "dev");
+        let manifest = PathBuf::from(text(&package["manifest_path"]));
+        Package {
+            version: text(&package["version"]),
+            folder: manifest.parent().expect("a folder").to_owned(),
+            ours: ours
+                .map(|used| (text(&used["name"]), text(&used["req"])))
+                .collect(),
+            name,
+        }
+    });
+    described.collect()
 }

@@ -208,7 +208,7 @@ fn every_entry_is_read_run_written_and_runs_as_it_did() {
 }
 
 #[test]
-#[ignore = "half an hour: every legal plan of every entry"]
+#[ignore = "nightly: half an hour: every legal plan of every entry"]
 fn every_plan_of_every_entry_has_the_bits() {
     let share = std::env::var("HEADSTART_PART").unwrap_or_default();
     let share = if matches!(share.as_str(), "" | "all") {

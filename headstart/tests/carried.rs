@@ -4,11 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use headstart::back::ptx;
 use headstart::device::sim::functional::Options;
-use headstart::front::ptx::{Facts, Imported, Module};
+use headstart::front::ptx::{Imported, Module};
 use headstart::tune::{FileSubject, LaunchFile, Subject, Workload};
-use headstart_testing::ptxas::Ptxas;
 use headstart_testing::run;
 
 fn folder(name: &str) -> PathBuf {
@@ -99,28 +97,5 @@ fn functions_are_what_they_are_called() {
         }
         // A few units in the last place of single precision; near a zero, of a thousandth.
         assert!(worst < 1e-6, "{name}: {worst:e}");
-    }
-}
-
-/// A module of its own declares the functions that its entry calls.
-#[test]
-fn an_assertion_is_written_in_a_module_of_its_own() {
-    let file = "checked.ptx";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../headstart-cli/tests/programs")
-        .join(file);
-    let text = fs::read_to_string(path).expect("a module");
-    let module = Module::new(&text, file).expect("a module");
-    let imported = module
-        .import_alone("gather", &Facts::default())
-        .expect("an entry");
-    let options = ptx::Options::new(ptx::PtxTarget::Sm90);
-    let own = ptx::emit(&imported.kernel, &options).expect("PTX").text;
-    let declared = own.matches(".extern .func __assertfail(").count();
-    assert_eq!(declared, 1, "{own}");
-    if let Some(ptxas) = Ptxas::find() {
-        ptxas
-            .assemble_module(&own)
-            .unwrap_or_else(|error| panic!("{error}"));
     }
 }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use half::f16;
-use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
@@ -13,7 +12,7 @@ use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
-use headstart_testing::{Random, run};
+use headstart_testing::{Random, run, run_text};
 
 /// A format of 8 bits.
 #[derive(Clone, Copy)]
@@ -331,18 +330,10 @@ fn conversions_give_the_nearest_number() {
 }
 
 #[test]
-fn modules_have_the_version_that_their_conversions_need() {
+fn modules_are_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
     for case in &CASES {
-        let imported = Module::new(&case.module(), "convert.ptx")
-            .and_then(|module| module.import_alone("k", &Facts::default()));
-        let kernel = imported
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
-            .kernel;
-        let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90));
-        let ptx = ptx.unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        assert!(ptx.text.contains(case.name), "{}", ptx.text);
-        let assembled = ptxas.assemble_module(&ptx.text);
+        let assembled = ptxas.assemble_module(&case.module());
         assembled.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     }
 }
@@ -359,12 +350,10 @@ fn a_gpu_gives_the_same() {
     let mut wrong = Vec::new();
     for case in &CASES {
         let operands = case.operands();
-        let found = case.workload(&operands).and_then(|workload| {
-            let bound = workload.bind(&gpu)?;
-            bound.run(&gpu, &workload.kernel)
-        });
+        let workload = case.workload(&operands);
+        let found = workload.and_then(|workload| run_text(&gpu, &workload, &case.module(), "k"));
         match found {
-            Ok((_, mut found)) => wrong.extend(case.difference(&operands, &found.pop().expect("an output"))),
+            Ok(mut found) => wrong.extend(case.difference(&operands, &found.pop().expect("an output"))),
             Err(error) => wrong.push(format!("cvt.{}: {error}", case.name)),
         }
     }

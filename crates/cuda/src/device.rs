@@ -66,6 +66,16 @@ impl CudaDevice {
         CudaDevice::of(Gpu::open_apart(ordinal)?)
     }
 
+    /// A program from the text of a module that the kernel was read from.
+    ///
+    /// # Errors
+    /// The driver does not take it.
+    #[doc(hidden)]
+    pub fn of_text(&self, kernel: &Arc<Kernel>, ptx: Ptx) -> Result<Program> {
+        let function = self.gpu.load(&ptx.text, &ptx.entry)?;
+        Ok(Program::new(Arc::clone(kernel), CudaProgram { ptx, function }))
+    }
+
     fn of(gpu: Gpu) -> Result<CudaDevice> {
         let facts = gpu.facts();
         let target = PtxTarget::for_capability(facts.capability).ok_or_else(|| {
@@ -253,9 +263,7 @@ impl Device for CudaDevice {
     }
 
     fn compile(&self, kernel: &Arc<Kernel>) -> Result<Program> {
-        let ptx = ptx::emit(kernel, &self.options)?;
-        let function = self.gpu.load(&ptx.text, &ptx.entry)?;
-        Ok(Program::new(Arc::clone(kernel), CudaProgram { ptx, function }))
+        self.of_text(kernel, ptx::emit(kernel, &self.options)?)
     }
 
     fn image(&self, program: &Program) -> Result<Option<Image>> {

@@ -54,7 +54,7 @@ use crate::tune::{ArgumentSpec, Compare, Workload};
 pub use case::{Case, texts};
 pub use gpu::h200;
 pub use plans::{Derived, derived_are_right, random_plan, random_plan_of_any};
-pub use run::{bind, run};
+pub use run::{bind, run, run_text};
 pub use shrink::shrink;
 pub use spilled::spilled;
 

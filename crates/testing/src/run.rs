@@ -1,9 +1,11 @@
-//! What a kernel computes on the functional engine.
+//! What a kernel computes on the functional engine, and what its module computes on a GPU.
 
 use std::sync::Arc;
 
+use crate::back::ptx::Ptx;
+use crate::device::cuda::device::CudaDevice;
 use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
-use crate::device::{Argument, Buffer, Launch};
+use crate::device::{Argument, Buffer, Command, Device, Launch};
 use crate::error::Result;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Space, Type};
@@ -91,4 +93,26 @@ pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec
             Ok((param.name.clone(), bytes))
         })
         .collect()
+}
+
+/// The outputs of the module that a workload's kernel was read from, as it was read, on a GPU.
+///
+/// # Errors
+/// The driver does not take it, or running it went wrong.
+pub fn run_text(gpu: &CudaDevice, workload: &Workload, text: &str, entry: &str) -> Result<Vec<Vec<u8>>> {
+    let ptx = Ptx {
+        text: text.to_owned(),
+        entry: entry.to_owned(),
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+        hints: Vec::new(),
+    };
+    let program = gpu.of_text(&workload.kernel, ptx)?;
+    let prepared = workload.bind(gpu)?.prepare(gpu)?;
+    let queue = gpu.queue()?;
+    queue
+        .submit(Command::Launch(program, prepared.launch), &[])
+        .wait()?;
+    let outputs = prepared.outputs.iter();
+    outputs.map(|output| output.read(queue.as_ref())).collect()
 }

@@ -253,6 +253,9 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
         match form {
             CodeForm::Ir | CodeForm::None => Ok(ir::print(kernel)),
             CodeForm::Ptx => {
+                if let Some(original) = &ran.workload.original {
+                    return Ok(tune::in_place(original, &ran.workload, kernel)?.text);
+                }
                 let target = on.device.ptx_target().ok_or_else(|| {
                     Error::device(format!("{} does not run PTX", on.device.name()))
                         .accepted("`--code ir`, or an NVIDIA device")

@@ -1,6 +1,5 @@
 //! Registers of 128 bits, and the operations on 16 bytes at once.
 
-use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::front::ptx::{Facts, read};
 use headstart::ir::print;
 use headstart_testing::ptxas::Ptxas;
@@ -33,10 +32,8 @@ fn ran(body: &str) -> Vec<u32> {
     let again = headstart::ir::read(&printed, "k.hsir").expect("it is read again");
     assert_eq!(print(&again), printed);
     if let Some(ptxas) = Ptxas::find() {
-        let alone = emit(&kernel, &Emit::new(Gpu::Sm90)).expect("it is emitted").text;
-        ptxas
-            .assemble_module(&alone)
-            .unwrap_or_else(|error| panic!("{error}\n{alone}"));
+        let assembled = ptxas.assemble_module(&text);
+        assembled.unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
     output(&text, LAUNCH)
 }

@@ -12,7 +12,6 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::Arc;
 
-use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
@@ -20,7 +19,7 @@ use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
-use headstart_testing::{Random, run};
+use headstart_testing::{Random, run, run_text};
 
 use formats::*;
 
@@ -77,20 +76,11 @@ const CASES: [Case; 20] = [
 const MANY: u32 = 8192;
 
 #[test]
-fn modules_have_the_version_that_their_instructions_need() {
+fn modules_are_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
     for case in &CASES {
-        let imported = Module::new(&case.module(), "product.ptx")
-            .and_then(|module| module.import_alone("product", &Facts::default()));
-        let kernel = imported
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
-            .kernel;
-        let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90))
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        assert!(ptx.text.contains(case.name), "{}", ptx.text);
-        ptxas
-            .assemble_module(&ptx.text)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        let assembled = ptxas.assemble_module(&case.module());
+        assembled.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     }
 }
 
@@ -278,12 +268,10 @@ fn every_element_is_that_of_the_gpu() {
     let mut wrong = Vec::new();
     for case in &CASES {
         let operands = case.operands(MANY);
-        let found = case.workload(&operands).and_then(|workload| {
-            let bound = workload.bind(&gpu)?;
-            bound.run(&gpu, &workload.kernel)
-        });
+        let workload = case.workload(&operands);
+        let found = workload.and_then(|workload| run_text(&gpu, &workload, &case.module(), "product"));
         match found {
-            Ok((_, mut found)) => {
+            Ok(mut found) => {
                 let found = found.pop().expect("an output");
                 wrong.extend(case.difference(&case.simulated(&operands), &found));
             }

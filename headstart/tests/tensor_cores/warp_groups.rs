@@ -10,7 +10,6 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::Arc;
 
-use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
@@ -18,7 +17,7 @@ use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
-use headstart_testing::{Random, run};
+use headstart_testing::{Random, run, run_text};
 
 use super::formats::*;
 
@@ -415,22 +414,11 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn modules_of_warp_groups_are_for_one_generation() {
+fn modules_of_warp_groups_are_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
     for case in &CASES {
         let assembled = ptxas.assemble_module(&case.module());
         assembled.unwrap_or_else(|error| panic!("{}: {error}", case.key()));
-        let imported = Module::new(&case.module(), "product.ptx")
-            .and_then(|module| module.import_alone("product", &Facts::default()));
-        let kernel = imported
-            .unwrap_or_else(|error| panic!("{}: {error}", case.key()))
-            .kernel;
-        let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90))
-            .unwrap_or_else(|error| panic!("{}: {error}", case.key()));
-        assert!(ptx.text.contains(".target sm_90a\n"), "{}", ptx.text);
-        ptxas
-            .assemble_module(&ptx.text)
-            .unwrap_or_else(|error| panic!("{}: {error}", case.key()));
     }
 }
 
@@ -462,11 +450,9 @@ fn every_sum_of_a_warp_group_is_that_of_the_gpu() {
     for case in &CASES {
         let on_gpu = |elements: usize| {
             let operands = case.operands(case.tiles(elements));
-            let found = case.workload(&operands).and_then(|workload| {
-                let bound = workload.bind(&gpu)?;
-                bound.run(&gpu, &workload.kernel)
-            });
-            found.map(|(_, mut found)| (operands, found.pop().expect("an output")))
+            let workload = case.workload(&operands);
+            let found = workload.and_then(|workload| run_text(&gpu, &workload, &case.module(), "product"));
+            found.map(|mut found| (operands, found.pop().expect("an output")))
         };
         match on_gpu(MANY).and_then(|all| Ok((all, on_gpu(FEW)?))) {
             Ok(((operands, found), (_, few))) => {

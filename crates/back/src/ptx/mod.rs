@@ -42,6 +42,7 @@ use emitter::Emitter;
 use registers::{Class, identifier};
 
 pub use enclosure::{Around, Handed, Within, given};
+pub use prefetch::prefetches;
 pub use within::{Block, emit_within};
 
 /// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
@@ -101,8 +102,7 @@ pub enum L1Hint {
 pub struct Options {
     /// The GPU generation.
     pub target: PtxTarget,
-    /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used. A kernel that carries newer instructions gets the version that
-    /// has them.
+    /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used.
     pub version: (u32, u32),
     /// The work-group size of the launch, if it is known: the compiler may then use all the registers
     /// that it leaves.
@@ -175,10 +175,10 @@ fn expanded(kernel: &Kernel, options: &Options) -> Kernel {
 ///
 /// # Errors
 /// The kernel needs features that NVIDIA GPUs lack: a sub-group size other than 32, or a work-group of more than 1024
-/// work-items. Or the PTX version is unknown.
+/// work-items. Or the PTX version is unknown. Or it was read from a module of which it carries instructions as text.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
-    let hints = prefetch::report(kernel, options);
+    let hints = prefetch::prefetches(kernel, options);
     let kernel = &expanded(kernel, options);
     let mut emitter = Emitter::new(kernel, options);
     let entry = identifier(&kernel.name);
@@ -189,12 +189,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     emitter.region(&kernel.body, control::Next::Nothing)?;
     let written = emitter.finish();
 
-    let (major, minor) = options.version.max(carried::least_version(kernel));
-    let mut text = format!(
-        ".version {major}.{minor}\n.target {}{}\n.address_size 64\n\n",
-        options.target.name(),
-        carried::suffix(kernel)
-    );
+    let (major, minor) = options.version;
+    let target = options.target.name();
+    let mut text = format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n\n");
     let items = group_items(kernel, options);
     let scratch_bytes = if written.uses_scratch { 4 * items } else { 0 };
     let dynamic = options.shared_is_dynamic(kernel);
@@ -202,7 +199,6 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         let _ = writeln!(text, ".extern .shared .align 16 .b8 {}[];\n", memory::DYNAMIC);
     }
     text.push_str(&written.declarations);
-    text.push_str(&carried::declarations(kernel, &written.declarations));
     declare_constants(&mut text, kernel, &written.banked);
     let _ = writeln!(text, ".visible .entry {entry}(");
     for (index, param) in kernel.params.iter().enumerate() {

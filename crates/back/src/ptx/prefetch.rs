@@ -47,7 +47,7 @@ fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
 }
 
 /// The instruction of each prefetch of a kernel.
-pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
+pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
     let roots = Roots::find(kernel);
     let mut hints: Vec<HintReached> = Vec::new();
     kernel.body.walk(&mut |op| {

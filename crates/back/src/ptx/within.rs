@@ -53,7 +53,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
         groups_per_core: None,
         ..options.clone()
     };
-    let hints = prefetch::report(kernel, options);
+    let hints = prefetch::prefetches(kernel, options);
     let mut kernel = expanded(kernel, options);
     let mut emitter = Emitter::new(&kernel, options);
     emitter.within = Some(within);

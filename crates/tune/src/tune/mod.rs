@@ -57,6 +57,7 @@ pub use launch_settings::beside_the_plan;
 pub use launched::tuned_launch_with;
 pub use launched::{Best, tuned_launch};
 pub use modules::drop_in;
+pub use modules::drop_in::in_place;
 pub use modules::exchanged::exchanged;
 pub use modules::granted;
 pub use modules::granted::Granted;

@@ -9,12 +9,13 @@ use std::ops::Range;
 
 use super::edit::edited;
 use super::granted::{Granted, without_names};
-use crate::back::ptx::HintReached;
+use crate::back::ptx::{HintReached, Ptx};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Origin, Original};
+use crate::front::ptx::{Facts, Module, Origin, Original};
 use crate::ir::{Kernel, Value};
 use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::report::Perturbed;
+use crate::tune::subject::workload::Workload;
 
 /// The oldest PTX version with the features of planned kernels.
 pub(in crate::tune) const OLDEST_VERSION: (u32, u32) = (8, 0);
@@ -111,7 +112,41 @@ pub fn placed(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<Drop
     edited(original, own, kernel, &HashMap::new())
 }
 
-/// The same for an entry that is read with other facts, and a plan.
+/// The module that a workload's kernel was read from, as a launch of it, with this kernel in its place.
+///
+/// # Errors
+/// As for [`placed`].
+pub fn in_place(original: &Original, workload: &Workload, kernel: &Kernel) -> Result<Ptx> {
+    if workload.is_own(kernel) {
+        return Ok(as_it_was(original));
+    }
+    let placed = placed(original, &workload.kernel, kernel)?;
+    Ok(Ptx {
+        text: alone(&placed.text, original),
+        static_shared_bytes: placed.added_shared_bytes as u32,
+        hints: placed.hints,
+        ..as_it_was(original)
+    })
+}
+
+/// A module without the entries that are not launched: a library's has a hundred, and each plan's is compiled.
+fn alone(text: &str, original: &Original) -> String {
+    let module = Module::new(text, &original.file);
+    module.map_or_else(|_| text.to_owned(), |module| module.alone(&original.entry))
+}
+
+/// The module that a workload's kernel was read from, as a launch of it.
+pub fn as_it_was(original: &Original) -> Ptx {
+    Ptx {
+        text: alone(&original.text, original),
+        entry: original.entry.clone(),
+        dynamic_shared_bytes: original.dynamic_shared_bytes,
+        static_shared_bytes: 0,
+        hints: Vec::new(),
+    }
+}
+
+/// The same as [`placed`] for an entry that is read with other facts, and a plan.
 ///
 /// # Errors
 /// As for [`placed`], or the plan is not legal under these facts.

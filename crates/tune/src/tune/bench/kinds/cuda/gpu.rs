@@ -21,16 +21,14 @@ use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{Argument, Loaded, Module, OutputContents, Worker};
 use crate::device::{Fill, Pattern};
-use crate::front::{
-    self,
-    ptx::{Origin, Original},
-};
+use crate::front::ptx::{Origin, Original};
 use crate::ir::limits::BUFFER_ALIGNMENT;
 use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
 use crate::tune::bench::Held;
 use crate::tune::check::{approximates, compare, compare_across};
-use crate::tune::modules::drop_in::placed;
+pub use crate::tune::modules::drop_in::as_it_was;
+use crate::tune::modules::drop_in::in_place;
 use crate::tune::subject::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
@@ -524,37 +522,6 @@ fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> 
         return ptx::emit(kernel, options);
     };
     in_place(original, workload, kernel)
-}
-
-/// The module that a workload's kernel was read from, with this kernel in its place.
-fn in_place(original: &Original, workload: &Workload, kernel: &Kernel) -> Result<Ptx> {
-    if workload.is_own(kernel) {
-        return Ok(as_it_was(original));
-    }
-    let placed = placed(original, &workload.kernel, kernel)?;
-    Ok(Ptx {
-        text: alone(&placed.text, original),
-        static_shared_bytes: placed.added_shared_bytes as u32,
-        hints: placed.hints,
-        ..as_it_was(original)
-    })
-}
-
-/// A module without the entries that are not launched: a library's has a hundred, and each plan's is compiled.
-fn alone(text: &str, original: &Original) -> String {
-    let module = front::ptx::Module::new(text, &original.file);
-    module.map_or_else(|_| text.to_owned(), |module| module.alone(&original.entry))
-}
-
-/// The module that a workload's kernel was read from, as a launch of it.
-pub fn as_it_was(original: &Original) -> Ptx {
-    Ptx {
-        text: alone(&original.text, original),
-        entry: original.entry.clone(),
-        dynamic_shared_bytes: original.dynamic_shared_bytes,
-        static_shared_bytes: 0,
-        hints: Vec::new(),
-    }
 }
 
 /// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a

@@ -371,9 +371,8 @@ impl Platform for MeasuredBench {
 
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         let target = ptx::PtxTarget::for_capability(self.facts.capability);
-        let options = target.map(ptx::Options::new);
-        let emitted = options.and_then(|options| ptx::emit(kernel, &options).ok());
-        emitted.map(|ptx| ptx.hints).unwrap_or_default()
+        let hints = target.map(|target| ptx::prefetches(kernel, &ptx::Options::new(target)));
+        hints.unwrap_or_default()
     }
 
     fn registers_per_core(&self) -> Option<u32> {

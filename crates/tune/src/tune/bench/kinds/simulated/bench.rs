@@ -19,8 +19,7 @@ use crate::tune::bench::Held;
 use crate::tune::bench::kinds::KnownDevice;
 use crate::tune::bench::{Adjustable, Bench, Last, Looked, Platform, Raced, Simulates, Spread, Timed};
 use crate::tune::bench::{Choices, Pressure};
-#[cfg(feature = "cuda")]
-use crate::tune::modules::drop_in::placed;
+use crate::tune::modules::drop_in::in_place;
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// A simulated device on which plans are tried.
@@ -148,16 +147,17 @@ impl SimulatedBench {
         Ok(timer.with_survey(found))
     }
 
-    /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.
-    fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
-        let target = ptx::PtxTarget::for_model(&self.model)?;
-        let workload = bound.workload();
+    /// A kernel in PTX: in its module if it was read from one.
+    fn ptx(&self, target: ptx::PtxTarget, workload: &Workload, kernel: &Kernel) -> Result<ptx::Ptx> {
+        if let Some(original) = &workload.original {
+            return in_place(original, workload, kernel);
+        }
         let how = ptx::Options {
             group: Some(workload.group),
             groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
             ..ptx::Options::new(target)
         };
-        ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
+        ptx::emit(kernel, &how)
     }
 
     /// The kernel as the timer compiles it.
@@ -191,36 +191,21 @@ impl SimulatedBench {
         let Some(target) = ptx::PtxTarget::for_model(&self.model) else {
             return Ok(None);
         };
-        let (text, entry, generation, shared_bytes) = match &workload.original {
-            Some(original) => {
-                let (text, added) = match workload.is_own(kernel) {
-                    true => (original.text.to_string(), 0),
-                    false => {
-                        let placed = placed(original, &workload.kernel, kernel)?;
-                        (placed.text, placed.added_shared_bytes)
-                    }
-                };
-                // `sm_90a` is a target of its own.
-                let generation = match original.target.starts_with(target.name()) {
-                    true => original.target.as_str(),
-                    false => target.name(),
-                };
-                // With the scratch words of hints for L1, which no array of the kernel has.
-                let shared_bytes = workload.kernel.shared_bytes() + added;
-                (text, original.entry.clone(), generation, shared_bytes)
-            }
-            None => {
-                let how = ptx::Options {
-                    group: Some(workload.group),
-                    groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
-                    ..ptx::Options::new(target)
-                };
-                let emitted = ptx::emit(kernel, &how)?;
-                let shared_bytes = u64::from(emitted.static_shared_bytes + emitted.dynamic_shared_bytes);
-                (emitted.text, emitted.entry, target.name(), shared_bytes)
-            }
+        let written = self.ptx(target, workload, kernel)?;
+        let own = workload
+            .original
+            .as_ref()
+            .map(|original| original.target.as_str());
+        // `sm_90a` is a target of its own.
+        let generation = own.filter(|own| own.starts_with(target.name()));
+        let generation = generation.unwrap_or(target.name());
+        let before = match &workload.original {
+            Some(_) => workload.kernel.shared_bytes(),
+            None => u64::from(written.dynamic_shared_bytes),
         };
-        let Some(taken) = resources_for(generation, &text, &entry)? else {
+        // With the scratch words of hints for L1, which no array of the kernel has.
+        let shared_bytes = before + u64::from(written.static_shared_bytes);
+        let Some(taken) = resources_for(generation, &written.text, &written.entry)? else {
             return Ok(None);
         };
         let footprint = Footprint {
@@ -412,6 +397,7 @@ impl Bench for SimulatedBench {
 
     fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
         let timer = self.timer(bound, Cores::Sampled)?;
+        let target = ptx::PtxTarget::for_model(&self.model);
         let mut looked = Vec::new();
         let mut runs = Vec::new();
         for kernel in kernels {
@@ -421,7 +407,7 @@ impl Bench for SimulatedBench {
                 timed: self.timed(bound, &code, &time),
                 timeline: None,
                 program: Some(Arc::clone(code.program())),
-                ptx: self.ptx(bound, kernel),
+                ptx: target.and_then(|target| Some(self.ptx(target, bound.workload(), kernel).ok()?.text)),
                 waited: time.waited.clone(),
             });
             runs.push((launch, code, time));

@@ -162,17 +162,6 @@ pub(super) fn rounded(kernel: &Kernel, known: &Known) -> HashSet<Place> {
     places
 }
 
-/// Why code cannot be written again that has one of these products and sums, if it has.
-pub(super) fn undecided(kernel: &Kernel, left: &HashSet<Value>) -> Option<Error> {
-    let mut place = None;
-    kernel.body.walk(&mut |op| {
-        if op.results.first().is_some_and(|result| left.contains(result)) {
-            place.get_or_insert(op.place);
-        }
-    });
-    place.map(|place| left_open().at(kernel.describe_place(place)))
-}
-
 fn left_open() -> Error {
     Error::input(
         "the loop cannot be edited: whether a product and a sum are fused here is left to the assembler, which may decide \

@@ -349,7 +349,7 @@ fn translate_cut(
     let kinds = kinds::kinds(&slots, &body, &variables);
     let structure::Structured {
         kernel,
-        undecided,
+        is_open,
         open_sums,
         spaces_inferred,
         cuts_undecided,
@@ -382,7 +382,7 @@ fn translate_cut(
         variables: &variables,
         slots: &slots,
         dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
-        undecided: undecided.map(about),
+        is_open,
         open_sums,
         spaces_inferred,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),

@@ -61,8 +61,8 @@ pub struct Original {
     pub dynamic_shared_bytes: u32,
     /// The entry reads the number of those bytes (`%dynamic_smem_size`): the result is valid only for launches with as many.
     pub reads_dynamic_shared_size: bool,
-    /// Why no kernel can be put in the entry's place, if none can.
-    pub undecided: Option<Error>,
+    /// Whether the assembler decides about one of the entry's sums, by the code around.
+    pub is_open: bool,
     /// What an assembler may make of each sum that the entry leaves to it, in the order in which they stand.
     pub open_sums: Vec<Vec<Fused>>,
     /// An access through a generic address became one of the space that the address begins in.
@@ -255,8 +255,8 @@ pub(super) struct Pieces<'p, 't> {
     pub dynamic_shared_bytes: u32,
     /// Whether the entry asks for their number.
     pub reads_dynamic_shared_size: bool,
-    /// Why the entry cannot be written back, if it cannot.
-    pub undecided: Option<Error>,
+    /// Whether one of the entry's sums is left to the assembler.
+    pub is_open: bool,
     /// What may become of each sum that is left to the assembler.
     pub open_sums: Vec<Vec<Fused>>,
     /// Whether an access through a generic address became one of a space.
@@ -357,7 +357,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         target: module.target.to_owned(),
         dynamic_shared_bytes: pieces.dynamic_shared_bytes,
         reads_dynamic_shared_size: pieces.reads_dynamic_shared_size,
-        undecided: pieces.undecided.clone(),
+        is_open: pieces.is_open,
         open_sums: pieces.open_sums.clone(),
         spaces_inferred: pieces.spaces_inferred,
         facts: pieces.facts.clone(),

@@ -18,8 +18,8 @@ use crate::suggest::quoted;
 /// An entry as a kernel.
 pub(super) struct Structured {
     pub kernel: Kernel,
-    /// Why not all of it can be written again, if that is so.
-    pub undecided: Option<Error>,
+    /// Whether one of its sums is left to the assembler.
+    pub is_open: bool,
     /// What may become of each sum that is left to the assembler.
     pub open_sums: Vec<Vec<Fused>>,
     /// Generic addresses became those of the space that they begin in.
@@ -62,7 +62,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     kernel.body = body;
     let decided = source.facts.fused.as_deref();
     let contracted = contract::contract(&mut kernel, &open, &open_halves, decided);
-    let undecided = contract::undecided(&kernel, &contracted.left);
+    let is_open = !contracted.left.is_empty();
     let numbers = 0..source.cuts as u32;
     let cuts_undecided = numbers.map(|number| contract::in_copies(&kernel, &open, &contracted, number));
     let cuts_undecided = cuts_undecided.collect();
@@ -74,7 +74,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     copies::merge(&mut kernel, source.file);
     Ok(Structured {
         kernel,
-        undecided,
+        is_open,
         open_sums: contracted.open_sums,
         spaces_inferred,
         cuts_undecided,

@@ -47,7 +47,7 @@ pub fn contraction(
         .and_then(|bench| bench.judge())
         .and_then(|device| Some((device, device.assembler()?)));
     let nothing_open = match on_device {
-        Some(_) => imported.original.undecided.is_none(),
+        Some(_) => !imported.original.is_open,
         None => open.is_empty(),
     };
     if nothing_open {

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::error::{Error, Result};
+use crate::ir::carried::Carried;
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space, Type, Value};
 
 /// The most values that are looked at for one that is stored; beyond that it counts as an address.
@@ -29,7 +30,7 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
     let mut seen: Option<(Place, &str)> = None;
     kernel.body.walk(&mut |op| {
         let what = match &op.kind {
-            OpKind::Opaque(what, _) if what.reads_shared_size() => Some("reads its size"),
+            OpKind::Opaque(what, _) if *what.does == Carried::SharedSize => Some("reads its size"),
             OpKind::Store { values, .. } | OpKind::Atomic { values, .. }
                 if values
                     .iter()

@@ -1,59 +1,35 @@
 //! Products and moves of matrices among the instructions that are carried as text: how large they are.
 
 use super::program::{Class, MatrixUnit};
-use crate::ir::{Opaque, Space, product_sizes};
+use crate::ir::carried::{Carried, Element, GroupStep, Multiplier, Part, Product, Whole};
+use crate::ir::{Opaque, Space};
 
-/// Bits of an element, by the type's name in PTX.
-const BITS: [(&str, u32); 14] = [
-    ("f64", 64),
-    ("tf32", 32),
-    ("f16", 16),
-    ("bf16", 16),
-    ("e4m3", 8),
-    ("e5m2", 8),
-    ("u8", 8),
-    ("s8", 8),
-    ("e3m2", 8),
-    ("e2m3", 8),
-    ("e2m1", 8),
-    ("u4", 4),
-    ("s4", 4),
-    ("b1", 1),
-];
-
-/// The class of `mma`, `wmma.mma` and `wgmma.mma_async`: by the bytes of the left matrix for every 8 columns of the right one.
-///
-/// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` names the types of D, A, B and C; `wmma.mma` of halves, D and C alone;
-/// `wgmma.mma_async` D, A and B. Of the latter a sub-group has 16 of 64 rows.
+/// The class of `mma`, `wmma.mma` and `wgmma.mma_async`: by the bytes of the left matrix for every 8 columns of the right one. Of
+/// 64 rows of `wgmma.mma_async` a sub-group has 16.
 pub(super) fn product(what: &Opaque) -> Option<Class> {
-    let words: Vec<&str> = what.name().split('.').collect();
-    let is_group = matches!(words[..], ["wgmma", "mma_async", ..]);
-    if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) && !is_group {
+    let Carried::Product(Product {
+        by,
+        sizes: (rows, columns, inner),
+        elements,
+        ..
+    }) = &*what.does
+    else {
         return None;
-    }
-    let (rows, columns, inner) = words
-        .iter()
-        .find_map(|word| product_sizes(word))
-        .filter(|&(m, n, k)| m.max(n).max(k) <= 512)?;
-    let types: Vec<&str> = words
-        .iter()
-        .copied()
-        .filter(|&word| word == "f32" || word == "s32" || BITS.iter().any(|&(name, _)| name == word))
-        .collect();
-    let left = match types[..] {
+    };
+    let is_group = *by == Multiplier::WarpGroup;
+    let left = match elements[..] {
         [_, left, _, _] => left,
         [_, left, _] if is_group => left,
         // Of halves.
-        _ => "f16",
+        _ => Element::F16,
     };
-    let bits = BITS.iter().find(|&&(name, _)| name == left)?.1;
-    let rows = if is_group { rows.div_ceil(4) } else { rows };
-    let bytes = (rows * inner * bits / 8) * columns.div_ceil(8);
+    let rows = if is_group { rows.div_ceil(4) } else { *rows };
+    let bytes = (rows * inner * left.bits() / 8) * columns.div_ceil(8);
     Some(Class::Matrix {
         bytes: u16::try_from(bytes).unwrap_or(u16::MAX),
         unit: match (is_group, left) {
             (true, _) => MatrixUnit::WarpGroup,
-            (_, "f64") => MatrixUnit::Double,
+            (_, Element::F64) => MatrixUnit::Double,
             _ => MatrixUnit::Short,
         },
     })
@@ -61,10 +37,9 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
 
 /// The class of `wgmma.commit_group` and `wgmma.wait_group`: the same as for groups of asynchronous copies.
 pub(super) fn group_mark(what: &Opaque) -> Option<Class> {
-    let mut words = what.name().split('.');
-    match (words.next(), words.next()) {
-        (Some("wgmma"), Some("commit_group")) => Some(Class::Commit),
-        (Some("wgmma"), Some("wait_group")) => Some(Class::Wait),
+    match *what.does {
+        Carried::Group(GroupStep::Commit) => Some(Class::Commit),
+        Carried::Group(GroupStep::Wait(_)) => Some(Class::Wait),
         _ => None,
     }
 }
@@ -75,49 +50,41 @@ pub(super) fn group_mark(what: &Opaque) -> Option<Class> {
 /// `ldmatrix` and `stmatrix` are one, which moves 16 bytes of a lane; so does `wmma.load` bring factors of 16 bits from shared
 /// memory. Other operands of `wmma` are moved register by register, or two at once where their elements lie side by side.
 pub(super) fn moved(what: &Opaque) -> Option<(Class, u32)> {
-    let words: Vec<&str> = what.name().split('.').collect();
-    let has = |word: &str| words.contains(&word);
-    let space = match (has("shared") || has("shared::cta"), has("global")) {
-        (true, _) => Space::Shared,
-        (_, true) => Space::Global,
-        _ => Space::Generic,
-    };
-    match words[..] {
-        ["ldmatrix", ..] => Some((Class::Load { space, bytes: 16 }, 1)),
-        ["stmatrix", ..] => Some((Class::Store { space, bytes: 16 }, 1)),
-        ["wmma", direction @ ("load" | "store"), part, ..] => {
-            let (rows, columns, inner) = words
-                .iter()
-                .find_map(|word| product_sizes(word))
-                .filter(|&(m, n, k)| m.max(n).max(k) <= 512)?;
-            let bits = words.iter().rev().find_map(|word| match *word {
-                "f32" | "s32" => Some(32),
-                word => BITS.iter().find(|(name, _)| *name == word).map(|&(_, bits)| bits),
-            })?;
+    let (space, writes, bytes, count) = match *what.does {
+        Carried::Rows(rows) => (rows.space, rows.writes, 16, 1),
+        Carried::Whole(Whole {
+            sizes: (rows, columns, inner),
+            part,
+            element,
+            by_rows,
+            writes,
+            at,
+            ..
+        }) => {
             let elements = match part {
-                "a" => rows * inner,
-                "b" => inner * columns,
-                _ => rows * columns,
+                Part::A => rows * inner,
+                Part::B => inner * columns,
+                Part::C => rows * columns,
             };
-            let is_factor = matches!(part, "a" | "b");
+            let bits = element.bits();
             // Whether the elements of a register, or of two, lie side by side.
-            let is_along = has("row") == (part != "b");
-            let width = match (is_factor, is_along) {
-                (true, _) if space == Space::Shared && bits == 16 => 16,
+            let is_along = by_rows == (part != Part::B);
+            let width = match (part != Part::C, is_along) {
+                (true, _) if at.space == Space::Shared && bits == 16 => 16,
                 (true, true) => bits.max(32) / 8,
                 (false, true) => bits / 4,
                 (_, false) => bits.div_ceil(8),
             };
             let count = (elements * bits / 8).div_ceil(32 * width).max(1);
-            let bytes = width.min(16) as u8;
-            let class = match direction {
-                "load" => Class::Load { space, bytes },
-                _ => Class::Store { space, bytes },
-            };
-            Some((class, count))
+            (at.space, writes, width.min(16) as u8, count)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let class = match writes {
+        true => Class::Store { space, bytes },
+        false => Class::Load { space, bytes },
+    };
+    Some((class, count))
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ mod matrix;
 mod operands;
 mod pressure;
 pub(crate) mod program;
-mod quads;
 mod recipe;
 mod registers;
 mod schedule;

@@ -12,6 +12,7 @@
 use super::emitter::Emitter;
 use super::registers::Class;
 use crate::error::{Error, Result};
+use crate::ir::carried::Carried;
 use crate::ir::{Opaque, OpaqueOperands, Value};
 
 impl Emitter<'_> {
@@ -30,7 +31,7 @@ impl Emitter<'_> {
         if self.guard.is_some() {
             return Err(Error::bug("an instruction that is carried as text is predicated"));
         }
-        if let Some(number) = what.as_copy() {
+        if let Carried::Copy(number) = *what.does {
             let copy = within.copies.get(number);
             let mut text = copy.ok_or_else(|| Error::bug("a copy of no text"))?.clone();
             for (number, &value) in values.0.iter().enumerate() {

@@ -246,14 +246,13 @@ impl<'t> Translator<'_, 't> {
         };
         let makes: Vec<Type> = carried.makes.iter().map(|&(_, ty)| ty).collect();
         let what = Opaque {
-            text,
-            makes: makes.clone(),
             touches: known.touches,
             orders: known.orders,
             convergent: known.convergent,
             speculatable: known.speculatable,
             asynchronous: known.asynchronous,
             ends: known.ends,
+            ..Opaque::unknown(text, makes.clone())
         };
         let results = b.push(OpKind::Opaque(what, OpaqueOperands(carried.given)), &makes);
         for ((register, _), result) in carried.makes.into_iter().zip(results) {

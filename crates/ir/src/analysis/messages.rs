@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use crate::ir::{Kernel, OpKind, PRINTING, Value};
+use crate::ir::carried::Carried;
+use crate::ir::{Kernel, OpKind, Value};
 
 /// Whether a pointer, in any form, is only passed to the driver's printing functions.
 pub fn is_message(kernel: &Kernel, pointer: Value) -> bool {
@@ -19,7 +20,7 @@ pub fn is_message(kernel: &Kernel, pointer: Value) -> bool {
             return;
         }
         match &op.kind {
-            OpKind::Opaque(what, _) if PRINTING.contains(&what.name()) => {}
+            OpKind::Opaque(what, _) if matches!(*what.does, Carried::Print | Carried::Assert) => {}
             kind if kind.is_pure() && op.results.iter().all(|&result| is_address(kernel, result)) => {
                 forms.extend(op.results.iter().copied());
             }

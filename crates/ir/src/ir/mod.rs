@@ -100,6 +100,7 @@
 
 mod arithmetic;
 mod builder;
+pub mod carried;
 mod compare;
 #[doc(hidden)]
 pub mod conversion;
@@ -137,7 +138,7 @@ pub use kernel::{
     Param, Place, PlaceData, PointerFacts, Races, Region, Value, ValueData,
 };
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
-pub use opaque::{Opaque, OpaqueOperands, PRINTING, Touches, product_sizes};
+pub use opaque::{Opaque, OpaqueOperands, PRINTING, Touches};
 pub use parse::parse;
 pub use print::print;
 pub use read::read;

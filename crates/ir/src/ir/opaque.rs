@@ -7,6 +7,7 @@
 //! together, may not be speculated, and changes its results after it has run. That it may end the work-item, as a function that is
 //! called may, is stated.
 
+use super::carried::Carried;
 use super::effects::{Access, Awaits, Effects, Meets, Memory};
 use super::kernel::Value;
 use super::table::words;
@@ -29,21 +30,13 @@ words! {
 /// Functions of the driver that read texts and change no memory of the kernel's: `printf` and `assert` become them.
 pub const PRINTING: [&str; 2] = ["vprintf", "__assertfail"];
 
-/// Rows, columns and inner size of a product of matrices, by the name of its shape in PTX: `m16n8k16`.
-pub fn product_sizes(name: &str) -> Option<(u32, u32, u32)> {
-    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
-}
-
-/// What the text of a copy begins with: no instruction.
-const COPY: &str = "<copy> ";
-
 /// An instruction that is carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
     /// Its text in PTX. `=0` stands for the first result, `@0` for the first operand.
     pub text: String,
+    /// What it does, by its text.
+    pub does: Box<Carried>,
     /// The types of its results.
     pub makes: Vec<Type>,
     /// Which memory it may touch.
@@ -61,9 +54,10 @@ pub struct Opaque {
 }
 
 impl Opaque {
-    /// An instruction of which nothing is known.
+    /// An instruction of whose effects nothing is known.
     pub fn unknown(text: String, makes: Vec<Type>) -> Opaque {
         Opaque {
+            does: Box::new(Carried::read(&text, name_of(&text), makes.len())),
             text,
             makes,
             touches: Touches::Anything,
@@ -77,12 +71,15 @@ impl Opaque {
 
     /// A copy of a piece of a program's text, of this number.
     pub fn copy(number: usize) -> Opaque {
-        Opaque::unknown(format!("{COPY}{number}"), Vec::new())
+        Opaque {
+            does: Box::new(Carried::Copy(number)),
+            ..Opaque::unknown(format!("<copy> {number}"), Vec::new())
+        }
     }
 
-    /// The number of the piece that it is a copy of, if it is one.
-    pub fn as_copy(&self) -> Option<usize> {
-        self.text.strip_prefix(COPY)?.parse().ok()
+    /// How many operands its text names.
+    pub(super) fn operands(&self) -> usize {
+        super::carried::operands(&self.text)
     }
 
     /// The worst, but for what is stated.
@@ -120,25 +117,9 @@ impl Opaque {
         }
     }
 
-    /// Whether it reads how much shared memory a work-group has, static memory included.
-    pub fn reads_shared_size(&self) -> bool {
-        ["%total_smem_size", "%aggr_smem_size"]
-            .iter()
-            .any(|register| self.text.ends_with(register))
-    }
-
     /// Its name for people: the instruction without its operands.
     pub fn name(&self) -> &str {
-        let text = self.text.trim_start_matches(['{', ' ', '\n', '\t']);
-        match text.split_once("call ") {
-            Some((_, call)) => call
-                .split_once("), ")
-                .map_or(call, |(_, call)| call)
-                .split([',', ';'])
-                .next()
-                .unwrap_or(call),
-            None => text.split([' ', ';']).next().unwrap_or(text),
-        }
+        name_of(&self.text)
     }
 
     /// The properties that the text form states: those in which it is better than the worst, and whether it may end the work-item.
@@ -174,6 +155,20 @@ impl Opaque {
         }
         text.push_str(rest);
         text
+    }
+}
+
+/// The name of the instruction that a text is: of a call, the function's.
+fn name_of(text: &str) -> &str {
+    let text = text.trim_start_matches(['{', ' ', '\n', '\t']);
+    match text.split_once("call ") {
+        Some((_, call)) => call
+            .split_once("), ")
+            .map_or(call, |(_, call)| call)
+            .split([',', ';'])
+            .next()
+            .unwrap_or(call),
+        None => text.split([' ', ';']).next().unwrap_or(text),
     }
 }
 

@@ -155,15 +155,22 @@ impl Spelled for Opaque {
     }
 
     fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Opaque> {
-        let mut opaque = Opaque::unknown(parser.quoted("an instruction in quotes")?, Vec::new());
-        opaque.touches = parser.tabled(Touches::WHAT, Touches::ALL, Touches::name)?;
-        opaque.orders = !parser.accept_word("unordered")?;
-        opaque.convergent = !parser.accept_word("alone")?;
-        opaque.speculatable = parser.accept_word("speculatable")?;
-        opaque.asynchronous = !parser.accept_word("settled")?;
-        opaque.ends = parser.accept_word("ends")?;
-        opaque.makes = parser.types()?;
-        Ok(opaque)
+        let text = parser.quoted("an instruction in quotes")?;
+        let touches = parser.tabled(Touches::WHAT, Touches::ALL, Touches::name)?;
+        let orders = !parser.accept_word("unordered")?;
+        let convergent = !parser.accept_word("alone")?;
+        let speculatable = parser.accept_word("speculatable")?;
+        let asynchronous = !parser.accept_word("settled")?;
+        let ends = parser.accept_word("ends")?;
+        Ok(Opaque {
+            touches,
+            orders,
+            convergent,
+            speculatable,
+            asynchronous,
+            ends,
+            ..Opaque::unknown(text, parser.types()?)
+        })
     }
 }
 

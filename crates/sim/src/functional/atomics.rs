@@ -11,9 +11,9 @@ use super::fault::Access;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Registers};
 use super::order::{Scopes, Strong};
-use super::phases::{asks, is_phased};
 use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
+use crate::ir::carried::{Carried, PhaseOperation};
 use crate::ir::effects::{self, Memory};
 use crate::ir::{AtomicOp, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Races, Space, Value, eval};
 use crate::{Error, Result};
@@ -181,7 +181,7 @@ pub(super) fn acquires(kernel: &Kernel) -> bool {
         found |= match &op.kind {
             OpKind::Atomic { order, .. } | OpKind::Fence(order, _) => order.acquires(),
             OpKind::Meet(_) => true,
-            OpKind::Opaque(what, _) => is_phased(what),
+            OpKind::Opaque(what, _) => matches!(*what.does, Carried::Phase(_)),
             _ => false,
         };
     });
@@ -195,7 +195,7 @@ pub(super) fn scopes(kernel: &Kernel) -> Scopes {
         scopes.narrow |= match &op.kind {
             OpKind::Atomic { order, scope, .. } => *order != MemoryOrder::Relaxed && !scope.is_wide(),
             OpKind::Fence(_, scope) => !scope.is_wide(),
-            OpKind::Opaque(what, _) => is_phased(what),
+            OpKind::Opaque(what, _) => matches!(*what.does, Carried::Phase(_)),
             _ => false,
         };
     });
@@ -241,7 +241,10 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
 pub(super) fn may_spin(kernel: &Kernel) -> bool {
     fn is_strong_read(kind: &OpKind) -> bool {
         match kind {
-            OpKind::Opaque(what, _) => asks(what),
+            OpKind::Opaque(what, _) => matches!(
+                &*what.does,
+                Carried::Phase(step) if matches!(step.kind, PhaseOperation::Test { .. })
+            ),
             kind => kind.effects().is_strong_read(),
         }
     }

@@ -18,7 +18,7 @@ use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Slot};
 use super::matrix::Run;
-use super::matrix::group::instruction::{Product, SUB_GROUPS, WgmmaInstruction};
+use super::matrix::group::instruction::{Product, SUB_GROUPS};
 use super::shadow::{FastMap, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space};
@@ -69,7 +69,7 @@ impl Flight {
 pub(super) fn has_products(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {
-        found |= matches!(&op.kind, OpKind::Opaque(what, _) if what.text.starts_with("wgmma.mma_async"));
+        found |= matches!(&op.kind, OpKind::Opaque(what, _) if what.does.is_of_warp_group());
     });
     found
 }
@@ -230,9 +230,9 @@ impl WorkGroup<'_> {
                 return Ok(());
             }
             LaneOpKind::Opaque { what, values, .. } => {
-                let given = match what.group_step() {
+                let given = match what.group_product() {
                     // Accumulators may be in flight.
-                    Some(WgmmaInstruction::Product(product)) => &values[..product.first_summand],
+                    Some(product) => &values[..product.given.first_summand],
                     _ => &values[..],
                 };
                 given

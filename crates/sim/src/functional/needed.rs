@@ -14,8 +14,7 @@ use std::collections::HashMap;
 use cranelift_entity::SecondaryMap;
 
 use super::matrix::instruction::Matrix;
-use super::phases::is_phased;
-use super::quad::Quad;
+use crate::ir::carried::Carried;
 use crate::ir::effects::Access;
 use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
 
@@ -204,7 +203,7 @@ impl Needed {
         for &op in &flow.ops {
             match op.kind {
                 OpKind::Wait(token) => search.need(token),
-                OpKind::Opaque(ref what, ref given) if is_whole(what, given) => {
+                OpKind::Opaque(ref what, ref given) if is_whole(what) => {
                     given.0.iter().for_each(|&value| search.need(value));
                 }
                 OpKind::Opaque(ref what, ref given) => {
@@ -241,7 +240,7 @@ impl Needed {
             OpKind::Store { ptr, .. } => self.holds(kernel.ty(ptr).space()),
             OpKind::Copy { .. } => self.holds(Some(Space::Shared)),
             OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
-            OpKind::Opaque(ref what, ref given) if is_whole(what, given) => return Need::All,
+            OpKind::Opaque(ref what, _) if is_whole(what) => return Need::All,
             // A matrix that is stored where others read it.
             OpKind::Opaque(ref what, ref given)
                 if written(what, given).is_some_and(|space| self.holds(Some(space))) =>
@@ -276,13 +275,13 @@ impl Needed {
 
 /// Whether a carried instruction is always carried out: an operation on 16 bytes, which is atomic, or one of a barrier with
 /// phases.
-fn is_whole(what: &Opaque, given: &OpaqueOperands) -> bool {
-    is_phased(what) || Quad::read(&what.text, what.makes.len(), given.0.len()).is_some()
+fn is_whole(what: &Opaque) -> bool {
+    matches!(*what.does, Carried::Phase(_) | Carried::Quad(_))
 }
 
 /// The move of a matrix that a carried instruction is.
 fn moved(what: &Opaque, given: &OpaqueOperands) -> Option<Matrix> {
-    Matrix::read(&what.text, what.makes.len(), given.0.len()).filter(|matrix| matrix.moves().is_some())
+    Matrix::of(&what.does, what.makes.len(), given.0.len()).filter(|matrix| matrix.moves().is_some())
 }
 
 /// The memory that it writes.
@@ -362,7 +361,7 @@ impl<'p> Search<'p> {
         match op.kind {
             OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. } => self.need_memory(ptr),
             // Its operands are needed whether its result is or not.
-            OpKind::Opaque(ref what, ref given) if is_whole(what, given) => self.need_memory(given.0[0]),
+            OpKind::Opaque(ref what, ref given) if is_whole(what) => self.need_memory(given.0[0]),
             // Matrices that are loaded.
             OpKind::Opaque(ref what, ref given) if moved(what, given).is_some() => {
                 if let Some((space, false)) = moved(what, given).and_then(|matrix| matrix.moves()) {
@@ -371,7 +370,7 @@ impl<'p> Search<'p> {
                 op.kind.for_each_operand(|operand| self.need(operand));
             }
             // Its factors lie in shared memory.
-            OpKind::Opaque(ref what, _) if what.text.starts_with("wgmma.mma_async") => {
+            OpKind::Opaque(ref what, _) if what.does.is_of_warp_group() => {
                 self.needed.memory[1] = true;
                 op.kind.for_each_operand(|operand| self.need(operand));
             }

@@ -8,11 +8,12 @@
 
 use super::access::Location;
 use super::address::from_generic;
-use super::carried::{Carried, Does, Known};
+use super::carried::{Carried, Prepared};
 use super::fault::{self, Access};
 use super::lanes::Registers;
 use super::matrix::Run;
 use super::work_group::{Runners, WorkGroup};
+use crate::ir::carried::Carried as Said;
 use crate::ir::conversion::Conversion;
 use crate::ir::{Place, Type};
 use crate::violation::Violation;
@@ -43,13 +44,18 @@ impl WorkGroup<'_> {
                 },
         } = *run;
         let what = &carried.what;
-        let known = match &carried.does {
-            Does::Matrix(matrix) => return self.matrix(matrix, run, registers),
-            Does::Group(step) => return self.group_step(step, run, registers),
-            Does::Quad(quad) => return self.quad(quad, run, registers),
-            Does::Phase(step) => return self.phase_step(step, run, registers),
-            Does::Known(known) => *known,
-            Does::Unknown => {
+        match (&carried.prepared, &*what.does) {
+            (Prepared::Matrix(matrix), _) => return self.matrix(matrix, run, registers),
+            (Prepared::Product(product), _) => return self.group_product(product, run, registers),
+            (_, Said::Group(step)) => return self.group_step(*step, run),
+            (_, Said::Quad(quad)) => return self.quad(quad, run, registers),
+            (_, Said::Phase(step)) => return self.phase_step(step, run, registers),
+            (_, Said::ProxyFence) => self.fence_proxy(sub_group, mask),
+            (
+                _,
+                Said::Nothing | Said::Clock | Said::Leads(_) | Said::Converts(_) | Said::Print | Said::Assert,
+            ) => {}
+            _ => {
                 return Err(Error::device(format!(
                     "`{}` is carried as text, and not run by the simulator",
                     what.name()
@@ -57,9 +63,6 @@ impl WorkGroup<'_> {
                 .at(self.state.kernel.describe_place(place))
                 .accepted("a GPU, on which the kernel can be run, compared and measured"));
             }
-        };
-        if known == Known::ProxyFence {
-            self.fence_proxy(sub_group, mask);
         }
         let argument = |registers: &Registers, number: usize, lane: usize| {
             values
@@ -68,23 +71,22 @@ impl WorkGroup<'_> {
         };
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
-            let result = match known {
-                Known::Nothing | Known::ProxyFence => 0,
-                Known::Clock => {
+            let result = match *what.does {
+                Said::Clock => {
                     self.clock += 1;
                     self.clock
                 }
-                Known::Leads(space) => u64::from(from_generic(argument(registers, 0, lane)).0 == space),
-                Known::Converts(conversion) => {
+                Said::Leads(space) => u64::from(from_generic(argument(registers, 0, lane)).0 == space),
+                Said::Converts(conversion) => {
                     conversion.of(argument(registers, 0, lane), argument(registers, 1, lane))
                 }
-                Known::Print => {
+                Said::Print => {
                     let (text, at) = (argument(registers, 0, lane), argument(registers, 1, lane));
                     let line = self.formatted(text, at, item, place)?;
                     self.prints.add(item, line, &self.state.launch.print_limits);
                     0
                 }
-                Known::Assert => {
+                Said::Assert => {
                     let text = self.text(argument(registers, 0, lane), item, place)?;
                     let failed = Violation::Trapped {
                         who: self.describe(item),
@@ -92,6 +94,7 @@ impl WorkGroup<'_> {
                     };
                     return Err(fault::error(self.state.kernel, place, failed));
                 }
+                _ => 0,
             };
             for &slot in to {
                 registers.get_mut(slot)[lane] = result;

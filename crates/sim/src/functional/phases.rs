@@ -16,10 +16,8 @@
 //! copy: a read without a wait is a race.
 
 mod bulk;
-pub(super) mod instruction;
 mod state;
 
-use instruction::{At, BARRIER_BYTES, Operand, PhaseOperation, PhaseStep};
 use state::{MOST, State};
 
 use super::access::Location;
@@ -29,30 +27,13 @@ use super::matrix::Run;
 use super::order::Strong;
 use super::shadow::Strength;
 use super::work_group::WorkGroup;
-use crate::ir::{MemoryOrder, Opaque, Place, Space, Type};
+use crate::ir::carried::{BARRIER_BYTES, Operand, PhaseOperation, PhaseStep, Reference};
+use crate::ir::{MemoryOrder, Place, Space, Type};
 use crate::violation::Violation;
 use crate::{Error, Result};
 
 /// Addresses and sizes of bulk copies are multiples of this many bytes.
 pub(super) const PIECE: u32 = 16;
-
-/// Whether an instruction is one of these.
-pub(crate) fn is_phased(what: &Opaque) -> bool {
-    PhaseStep::read(&what.text).is_some()
-}
-
-/// Whether an instruction asks for the end of a phase.
-pub(super) fn asks(what: &Opaque) -> bool {
-    ["mbarrier.test_wait", "mbarrier.try_wait"]
-        .iter()
-        .any(|start| what.text.starts_with(start))
-}
-
-/// Whether an instruction is one of these bulk copies.
-pub(super) fn copies(what: &Opaque) -> bool {
-    let step = PhaseStep::read(&what.text);
-    step.is_some_and(|step| matches!(step.kind, PhaseOperation::Copy { .. }))
-}
 
 /// An instruction on one lane: its operands, the work-item, and its place.
 struct Runs<'r> {
@@ -74,7 +55,7 @@ impl Runs<'_> {
         }
     }
 
-    fn location(&self, at: At, group: &WorkGroup<'_>) -> Location {
+    fn location(&self, at: Reference, group: &WorkGroup<'_>) -> Location {
         let address = self.value(Operand::Value(at.value));
         // What is read has a value for each operand.
         let ty = self.values.get(at.value).map_or(Type::I64, |&(ty, _)| ty);

@@ -14,11 +14,11 @@ use super::fault::Access;
 use super::lanes::Registers;
 use super::matrix::Run;
 use super::order::Strong;
-use super::quad::{Change, QUAD_BYTES, Quad};
 use super::shadow::Strength;
 use super::work_group::{Runners, WorkGroup};
 use crate::Result;
 use crate::ir::Space;
+use crate::ir::carried::{Change, QUAD_BYTES, Quad};
 
 impl WorkGroup<'_> {
     /// Runs an operation on 16 bytes on each lane of `mask`, the lowest first.

@@ -1,7 +1,8 @@
 //! The memory accesses of an instruction, and their completion times.
 
 use super::stalls::StallReason;
-use crate::functional::{LANES, LaneOpKind, Lanes, Mask, Piece, QUAD_BYTES, Registers, from_generic};
+use crate::functional::{LANES, LaneOpKind, Lanes, Mask, Piece, Registers, from_generic};
+use crate::ir::carried::QUAD_BYTES;
 use crate::ir::{LscControl, Space};
 use crate::memory::{Access, MemorySystem};
 use crate::model::{PrefetchInstruction, Reached};
@@ -45,7 +46,7 @@ impl Touched {
                 what, values: given, ..
             } => match what.moves() {
                 Some(_) => Touched::Several(what.pieces(given, values)),
-                None => Touched::At(what.quad()?.addresses(given, values), QUAD_BYTES),
+                None => Touched::At(what.addresses(given, values)?, QUAD_BYTES),
             },
             _ => return None,
         })

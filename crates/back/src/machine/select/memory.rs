@@ -1,10 +1,11 @@
 //! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
+use super::super::matrix;
 use super::super::program::{Class, InstructionStep, Share};
-use super::super::{matrix, quads};
 use super::Selector;
 use crate::analysis::roots::root;
+use crate::ir::carried::{Carried, QUAD_BYTES, Quad};
 use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
 
 impl Selector<'_, '_> {
@@ -103,8 +104,10 @@ impl Selector<'_, '_> {
             OpKind::Atomic { .. } => self.atomic(op),
             OpKind::Print { values, .. } => self.print(op, values),
             OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
-            OpKind::Opaque(what, given) if quads::quad(what).is_some() => self.quad(op, what, given),
-            OpKind::Opaque(what, _) => self.carried(op, what),
+            OpKind::Opaque(what, given) => match &*what.does {
+                Carried::Quad(quad) => self.quad(op, (what, quad), given),
+                _ => self.carried(op, what),
+            },
             kind => {
                 let effects = kind.effects();
                 let class = match effects.meets_work_group() {
@@ -208,8 +211,7 @@ impl Selector<'_, '_> {
     }
 
     /// An operation on 16 bytes at once.
-    fn quad(&mut self, op: &Op, what: &Opaque, given: &OpaqueOperands) {
-        let Some(quad) = quads::quad(what) else { return };
+    fn quad(&mut self, op: &Op, (what, quad): (&Opaque, &Quad), given: &OpaqueOperands) {
         let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
         let defines = op.results.iter().map(|&result| self.defined(result)).collect();
         let pointer = given
@@ -227,16 +229,17 @@ impl Selector<'_, '_> {
             Space::Generic => quad.space,
             space => space,
         };
-        if quad.releases && space != Space::Shared {
+        if quad.releases() && space != Space::Shared {
             self.release(op);
         }
+        let (reads, writes) = quad.directions();
         let memory = MemoryUse {
-            reads: quad.reads.then_some(here),
-            writes: quad.writes.then_some(here),
+            reads: reads.then_some(here),
+            writes: writes.then_some(here),
         };
         let class = Class::Atomic {
             space,
-            bytes: quads::BYTES,
+            bytes: QUAD_BYTES as u8,
         };
         let draft = self.access(class, op, uses, Some(memory));
         self.emit(Draft {

@@ -360,6 +360,13 @@ fn opaque(what: &Opaque, values: &OpaqueOperands) -> Check<()> {
     Rule::Collective.check(!what.makes.contains(&Type::Token), || {
         "an `opaque` operation makes no token".to_owned()
     })?;
+    Rule::Collective.check(what.operands() <= values.0.len(), || {
+        format!(
+            "the text names {} operands, and {} are given",
+            what.operands(),
+            values.0.len()
+        )
+    })?;
     Rule::Size.check(
         what.text.len() <= limits::NAME_BYTES * 8 && !what.text.is_empty(),
         || {

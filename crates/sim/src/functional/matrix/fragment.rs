@@ -6,8 +6,7 @@
 //! of the same pieces, read off registers after `wmma.load`: `m16n16k16` is two pieces side by side, `m32n8k16` two below each
 //! other, and `m8n32k16` is `m32n8k16` with rows and columns exchanged. For `wgmma` a sub-group has 16 rows in pieces side by side.
 
-use super::number::Element;
-use crate::ir::product_sizes;
+use crate::ir::carried::{Element, Part};
 
 /// Lanes of a sub-group that multiplies matrices.
 pub(crate) const FRAGMENT_LANES: usize = 32;
@@ -31,17 +30,6 @@ pub(crate) struct MatrixShape {
     exchanged: bool,
 }
 
-/// Which operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The left factor.
-    A,
-    /// The right factor.
-    B,
-    /// The summand, and the sum.
-    C,
-}
-
 /// One operand in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment {
@@ -57,8 +45,7 @@ pub(crate) struct Fragment {
 
 impl MatrixShape {
     /// The shape that `mma` calls so: `m16n8k16`.
-    pub(crate) fn of_mma(name: &str) -> Option<MatrixShape> {
-        let (m, n, k) = product_sizes(name)?;
+    pub(crate) fn of_mma((m, n, k): (u32, u32, u32)) -> Option<MatrixShape> {
         let shape = MatrixShape {
             piece: m,
             down: 1,
@@ -70,8 +57,8 @@ impl MatrixShape {
     }
 
     /// The shape that `wmma` calls so: `m16n16k16`.
-    pub(crate) fn of_wmma(name: &str) -> Option<MatrixShape> {
-        let (piece, down, across, exchanged) = match product_sizes(name)? {
+    pub(crate) fn of_wmma(sizes: (u32, u32, u32)) -> Option<MatrixShape> {
+        let (piece, down, across, exchanged) = match sizes {
             (16, 16, 8 | 16) => (16, 1, 2, false),
             (32, 8, 16) => (16, 2, 1, false),
             (8, 32, 16) => (16, 2, 1, true),
@@ -82,14 +69,13 @@ impl MatrixShape {
             piece,
             down,
             across,
-            inner: product_sizes(name)?.2,
+            inner: sizes.2,
             exchanged,
         })
     }
 
     /// A sub-group's part of the shape that `wgmma` calls so: `m64n256k16`. It has 16 of the 64 rows, the first those from 0 on.
-    pub(crate) fn of_wgmma(name: &str) -> Option<MatrixShape> {
-        let (m, n, inner) = product_sizes(name)?;
+    pub(crate) fn of_wgmma((m, n, inner): (u32, u32, u32)) -> Option<MatrixShape> {
         let shape = MatrixShape {
             piece: 16,
             down: 1,
@@ -211,18 +197,18 @@ mod tests {
         let mma = |name| MatrixShape::of_mma(name);
         let wmma = |name| MatrixShape::of_wmma(name);
         for (shape, element, sum) in [
-            (mma("m16n8k16"), Element::F16, Element::F32),
-            (mma("m16n8k8"), Element::F16, Element::F16),
-            (mma("m16n8k4"), Element::Tf32, Element::F32),
-            (mma("m16n8k64"), Element::S4, Element::I32),
-            (mma("m8n8k16"), Element::S8, Element::I32),
-            (mma("m16n8k32"), Element::E4m3, Element::F32),
-            (mma("m16n8k16"), Element::F64, Element::F64),
-            (wmma("m16n16k16"), Element::F16, Element::F16),
-            (wmma("m32n8k16"), Element::Bf16, Element::F32),
-            (wmma("m8n32k16"), Element::U8, Element::I32),
-            (wmma("m16n16k8"), Element::Tf32, Element::F32),
-            (wmma("m8n8k4"), Element::F64, Element::F64),
+            (mma((16, 8, 16)), Element::F16, Element::F32),
+            (mma((16, 8, 8)), Element::F16, Element::F16),
+            (mma((16, 8, 4)), Element::Tf32, Element::F32),
+            (mma((16, 8, 64)), Element::S4, Element::I32),
+            (mma((8, 8, 16)), Element::S8, Element::I32),
+            (mma((16, 8, 32)), Element::E4m3, Element::F32),
+            (mma((16, 8, 16)), Element::F64, Element::F64),
+            (wmma((16, 16, 16)), Element::F16, Element::F16),
+            (wmma((32, 8, 16)), Element::Bf16, Element::F32),
+            (wmma((8, 32, 16)), Element::U8, Element::I32),
+            (wmma((16, 16, 8)), Element::Tf32, Element::F32),
+            (wmma((8, 8, 4)), Element::F64, Element::F64),
         ] {
             for (part, element) in [(Part::A, element), (Part::B, element), (Part::C, sum)] {
                 let fragment = fragment(shape, part, element);
@@ -242,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_sub_group_has_a_quarter_of_a_warp_groups_registers() {
-        let shape = MatrixShape::of_wgmma("m64n24k16");
+        let shape = MatrixShape::of_wgmma((64, 24, 16));
         let sum = fragment(shape, Part::C, Element::F32);
         assert_eq!(
             (sum.registers, sum.place(5, 6, 0), sum.place(5, 9, 0)),
@@ -253,25 +239,25 @@ mod tests {
             (a.registers, a.place(5, 1, 1), a.place(5, 2, 0)),
             (4, (9, 3), (1, 10))
         );
-        let bits = fragment(MatrixShape::of_wgmma("m64n8k256"), Part::A, Element::B1);
+        let bits = fragment(MatrixShape::of_wgmma((64, 8, 256)), Part::A, Element::B1);
         assert_eq!((bits.registers, bits.place(1, 2, 3)), (4, (0, 163)));
-        assert_eq!(MatrixShape::of_wgmma("m64n12k16"), None);
-        assert_eq!(MatrixShape::of_wgmma("m16n8k16"), None);
+        assert_eq!(MatrixShape::of_wgmma((64, 12, 16)), None);
+        assert_eq!(MatrixShape::of_wgmma((16, 8, 16)), None);
     }
 
     #[test]
     fn registers_are_as_documented_and_as_seen() {
-        let a = fragment(MatrixShape::of_mma("m16n8k16"), Part::A, Element::F16);
+        let a = fragment(MatrixShape::of_mma((16, 8, 16)), Part::A, Element::F16);
         assert_eq!(
             (a.registers, a.place(5, 1, 1), a.place(5, 2, 0)),
             (4, (9, 3), (1, 10))
         );
-        let c = fragment(MatrixShape::of_mma("m16n8k16"), Part::C, Element::F16);
+        let c = fragment(MatrixShape::of_mma((16, 8, 16)), Part::C, Element::F16);
         assert_eq!((c.registers, c.place(5, 1, 1)), (2, (9, 3)));
         // Read off an H100's registers after `wmma.load`.
         let b = Fragment {
             registers: 8,
-            ..fragment(MatrixShape::of_wmma("m8n32k16"), Part::B, Element::F16)
+            ..fragment(MatrixShape::of_wmma((8, 32, 16)), Part::B, Element::F16)
         };
         assert_eq!(
             (b.place(0, 2, 1), b.place(0, 4, 0), b.place(5, 1, 0)),
@@ -279,10 +265,10 @@ mod tests {
         );
         let a = Fragment {
             registers: 8,
-            ..fragment(MatrixShape::of_wmma("m8n32k16"), Part::A, Element::F16)
+            ..fragment(MatrixShape::of_wmma((8, 32, 16)), Part::A, Element::F16)
         };
         assert_eq!((a.place(0, 1, 0), a.place(0, 2, 1)), ((0, 8), (0, 1)));
-        let c = fragment(MatrixShape::of_wmma("m8n32k16"), Part::C, Element::F32);
+        let c = fragment(MatrixShape::of_wmma((8, 32, 16)), Part::C, Element::F32);
         assert_eq!((c.place(0, 1, 0), c.place(5, 2, 0)), ((1, 0), (2, 9)));
     }
 }

@@ -8,7 +8,7 @@ pub(super) mod instruction;
 pub(super) mod moved;
 pub(super) mod number;
 
-use instruction::{Address, Matrix, Stride};
+use instruction::Matrix;
 
 use super::access::Location;
 use super::address::from_generic;
@@ -16,6 +16,7 @@ use super::fault::{self, Access};
 use super::lanes::{Registers, Slot};
 use super::work_group::{Runners, WorkGroup};
 use crate::error::Result;
+use crate::ir::carried::{Reference, RowsForm, Stride};
 use crate::ir::{Space, Type};
 use crate::violation::Violation;
 use fragment::{FRAGMENT_LANES, Fragment, ROW, SIDE};
@@ -71,18 +72,8 @@ impl WorkGroup<'_> {
                 }
                 Ok(())
             }
-            Matrix::Rows {
-                count,
-                transposed,
-                writes: false,
-                at,
-            } => self.load_rows(count as usize, transposed, at, run, registers),
-            Matrix::Rows {
-                count,
-                transposed,
-                at,
-                ..
-            } => self.store_rows(count as usize, transposed, at, run, registers),
+            Matrix::Rows { form, writes: false } => self.load_rows(form, run, registers),
+            Matrix::Rows { form, .. } => self.store_rows(form, run, registers),
             Matrix::Whole {
                 fragment,
                 by_rows,
@@ -96,13 +87,13 @@ impl WorkGroup<'_> {
     /// Where a lane's address leads.
     fn leads_to(
         &self,
-        at: Address,
+        at: Reference,
         offset: u64,
         lane: usize,
         run: &Run<'_>,
         registers: &Registers,
     ) -> Location {
-        let address = registers.get(run.values[at.operand].1)[lane];
+        let address = registers.get(run.values[at.value].1)[lane];
         let (space, address) = match at.space {
             Space::Generic => from_generic(address),
             space => (space, address),
@@ -115,15 +106,13 @@ impl WorkGroup<'_> {
         Location::new(self.state, space, address.wrapping_add(offset))
     }
 
-    fn load_rows(
-        &mut self,
-        count: usize,
-        transposed: bool,
-        at: Address,
-        run: &Run<'_>,
-        registers: &mut Registers,
-    ) -> Result<()> {
-        for number in 0..count {
+    fn load_rows(&mut self, form: RowsForm, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
+        let RowsForm {
+            count,
+            transposed,
+            at,
+        } = form;
+        for number in 0..count as usize {
             let mut elements = [[0; SIDE]; SIDE];
             for (row, elements) in elements.iter_mut().enumerate() {
                 let lane = number * SIDE + row;
@@ -146,15 +135,13 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    fn store_rows(
-        &mut self,
-        count: usize,
-        transposed: bool,
-        at: Address,
-        run: &Run<'_>,
-        registers: &Registers,
-    ) -> Result<()> {
-        for number in 0..count {
+    fn store_rows(&mut self, form: RowsForm, run: &Run<'_>, registers: &Registers) -> Result<()> {
+        let RowsForm {
+            count,
+            transposed,
+            at,
+        } = form;
+        for number in 0..count as usize {
             let values = registers.get(run.values[1 + number].1);
             for row in 0..SIDE {
                 let lane = number * SIDE + row;
@@ -179,7 +166,7 @@ impl WorkGroup<'_> {
         &mut self,
         fragment: Fragment,
         (by_rows, stride, writes): (bool, Stride, bool),
-        at: Address,
+        at: Reference,
         run: &Run<'_>,
         registers: &mut Registers,
     ) -> Result<()> {

@@ -6,9 +6,10 @@
 //! | factors of 16 bits in shared memory (`wmma.load`) | the same: 16 bytes by each of 32 lanes |
 //! | other operands of `wmma` | one for each register, or for several that lie side by side |
 
-use super::fragment::{FRAGMENT_LANES, Part, ROW, SIDE};
-use super::instruction::{Matrix, Stride};
+use super::fragment::{FRAGMENT_LANES, ROW, SIDE};
+use super::instruction::Matrix;
 use crate::functional::lanes::{LANES, Lanes, Mask, Registers, Slot};
+use crate::ir::carried::{Part, RowsForm, Stride};
 use crate::ir::{Space, Type};
 
 /// Most bytes that a lane moves at once.
@@ -29,7 +30,11 @@ impl Matrix {
     /// The space that a move goes to, and whether it writes there; none of computations.
     pub(crate) fn moves(&self) -> Option<(Space, bool)> {
         match *self {
-            Matrix::Rows { writes, at, .. } | Matrix::Whole { writes, at, .. } => Some((at.space, writes)),
+            Matrix::Rows {
+                writes,
+                form: RowsForm { at, .. },
+            }
+            | Matrix::Whole { writes, at, .. } => Some((at.space, writes)),
             Matrix::Product { .. } | Matrix::Transpose => None,
         }
     }
@@ -37,10 +42,10 @@ impl Matrix {
     /// The operands that the addresses of a move follow from.
     pub(crate) fn address_operands(&self) -> impl Iterator<Item = usize> {
         let (address, stride) = match *self {
-            Matrix::Rows { at, .. } => (Some(at.operand), None),
+            Matrix::Rows { form, .. } => (Some(form.at.value), None),
             Matrix::Whole { at, stride, .. } => match stride {
-                Stride::Operand(operand) => (Some(at.operand), Some(operand)),
-                _ => (Some(at.operand), None),
+                Stride::Operand(operand) => (Some(at.value), Some(operand)),
+                _ => (Some(at.value), None),
             },
             Matrix::Product { .. } | Matrix::Transpose => (None, None),
         };
@@ -56,8 +61,11 @@ impl Matrix {
         };
         match *self {
             Matrix::Product { .. } | Matrix::Transpose => Vec::new(),
-            Matrix::Rows { count, at, .. } => {
-                let addresses = lanes(at.operand).map(|address| address.wrapping_add_signed(at.offset));
+            Matrix::Rows {
+                form: RowsForm { count, at, .. },
+                ..
+            } => {
+                let addresses = lanes(at.value).map(|address| address.wrapping_add_signed(at.offset));
                 vec![Piece {
                     addresses,
                     mask: Mask::first(SIDE as u32 * count),
@@ -72,7 +80,7 @@ impl Matrix {
                 ..
             } => {
                 let (rows, columns) = fragment.shape.size(fragment.part);
-                let starts = lanes(at.operand).map(|address| address.wrapping_add_signed(at.offset));
+                let starts = lanes(at.value).map(|address| address.wrapping_add_signed(at.offset));
                 let strides = match stride {
                     Stride::Dense => [u64::from(if by_rows { columns } else { rows }); LANES],
                     Stride::Fixed(stride) => [u64::from(stride); LANES],
@@ -171,7 +179,7 @@ mod tests {
 
     /// The accesses of a move whose address all lanes have in operand 0, and its stride in operand 1.
     fn pieces(text: &str, results: usize, operands: usize, stride: u64) -> Vec<Piece> {
-        let matrix = Matrix::read(text, results, operands).expect("a move");
+        let matrix = super::super::instruction::read(text, results, operands).expect("a move");
         let mut registers = Registers::new(operands.max(2) as u32, 32);
         registers.broadcast(Slot(0), 4096);
         registers.broadcast(Slot(1), stride);

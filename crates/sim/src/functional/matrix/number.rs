@@ -24,97 +24,27 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use half::f16;
+use terms::{KEPT, KEPT_OF_BYTES, NAN_F32, Term, shortened, step};
 
-use terms::{KEPT, KEPT_OF_BYTES, NAN_F16, NAN_F32, Term, shortened, step};
+use crate::ir::carried::{Element, half_of_e4m3};
 
-/// The type of an operand's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
-    /// Half precision.
-    F16,
-    /// The upper half of single precision.
-    Bf16,
-    /// Single precision, of which 10 bits of the fraction count.
-    Tf32,
-    /// 8 bits with 4 of exponent.
-    E4m3,
-    /// 8 bits with 5 of exponent.
-    E5m2,
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-    /// A signed integer of 32 bits.
-    I32,
-    /// A signed integer of 8 bits.
-    S8,
-    /// An unsigned integer of 8 bits.
-    U8,
-    /// A signed integer of 4 bits.
-    S4,
-    /// An unsigned integer of 4 bits.
-    U4,
-    /// A bit.
-    B1,
+/// What the elements of an operand are to a product.
+trait Multiplied {
+    /// Whether it is a float of 8 bits.
+    fn is_of_eight_bits(&self) -> bool;
+    /// The value of an integer's bits.
+    fn integer(self, bits: u64) -> i64;
+    /// A factor as a term of this unit.
+    fn factor(self, unit: Unit, bits: u64) -> Term;
+    /// A factor or an accumulator as a term.
+    fn term(self, bits: u64) -> Term;
 }
 
-impl Element {
-    /// The type with this name in PTX.
-    pub(crate) fn named(name: &str) -> Option<Element> {
-        Some(match name {
-            "f16" => Element::F16,
-            "bf16" => Element::Bf16,
-            "tf32" => Element::Tf32,
-            "e4m3" => Element::E4m3,
-            "e5m2" => Element::E5m2,
-            "f32" => Element::F32,
-            "f64" => Element::F64,
-            "s32" => Element::I32,
-            "s8" => Element::S8,
-            "u8" => Element::U8,
-            "s4" => Element::S4,
-            "u4" => Element::U4,
-            "b1" => Element::B1,
-            _ => return None,
-        })
-    }
-
-    /// Bits of an element in a register.
-    pub(crate) fn bits(self) -> u32 {
-        match self {
-            Element::B1 => 1,
-            Element::S4 | Element::U4 => 4,
-            Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 8,
-            Element::F16 | Element::Bf16 => 16,
-            Element::Tf32 | Element::F32 | Element::I32 => 32,
-            Element::F64 => 64,
-        }
-    }
-
-    /// Elements in a register: registers have 32 bits, or 64 for `f64`.
-    pub(crate) fn per_register(self) -> u32 {
-        (32 / self.bits()).max(1)
-    }
-
-    /// Whether it is an integer.
-    pub(crate) fn is_integer(self) -> bool {
-        matches!(
-            self,
-            Element::S8 | Element::U8 | Element::S4 | Element::U4 | Element::B1
-        )
-    }
-
-    fn is_of_eight_bits(self) -> bool {
+impl Multiplied for Element {
+    fn is_of_eight_bits(&self) -> bool {
         matches!(self, Element::E4m3 | Element::E5m2)
     }
 
-    /// The bit of the sign of a float.
-    pub(crate) fn sign(self) -> u64 {
-        1 << (self.bits() - 1)
-    }
-
-    /// The value of an integer's bits.
     fn integer(self, bits: u64) -> i64 {
         match self {
             Element::S8 => i64::from(bits as u8 as i8),
@@ -126,7 +56,6 @@ impl Element {
         }
     }
 
-    /// A factor as a term of this unit.
     fn factor(self, unit: Unit, bits: u64) -> Term {
         match (self, unit) {
             (Element::E4m3, Unit::WarpGroup) => Term::of_e4m3(bits),
@@ -134,7 +63,6 @@ impl Element {
         }
     }
 
-    /// A factor or an accumulator as a term.
     fn term(self, bits: u64) -> Term {
         match self {
             Element::F16 => Term::of(bits, 5, 10),
@@ -257,18 +185,6 @@ fn each<T>(
         .zip(starts)
         .map(|((row, column), &start)| dot(row, column, start))
         .collect()
-}
-
-/// The bits in half precision of a number with 4 bits of exponent and 3 of fraction, which has no infinity.
-pub(crate) fn half_of_e4m3(bits: u8) -> u16 {
-    let sign = u16::from(bits >> 7) << 15;
-    let rest = bits & 0x7f;
-    if rest == 0x7f {
-        return sign | NAN_F16;
-    }
-    // Read as the exponent and fraction of a half, these bits are 2⁻⁸ times the value.
-    let scaled = f16::from_bits(u16::from(rest) << 7).to_f32() * 256.0;
-    sign | f16::from_f32(scaled).to_bits()
 }
 
 /// A fused multiplication and addition of doubles. If several operands are NaN, the second factor is kept, or else the sum.

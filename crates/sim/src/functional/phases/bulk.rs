@@ -2,7 +2,6 @@
 //!
 //! The parent's documentation says when that is.
 
-use super::instruction::{At, BARRIER_BYTES, Operand, PhaseOperation, PhaseStep};
 use super::state::State;
 use super::{PIECE, Runs};
 use crate::Result;
@@ -12,6 +11,7 @@ use crate::functional::in_flight::{BulkCopy, CopyInFlight};
 use crate::functional::order::Strong;
 use crate::functional::shadow::Strength;
 use crate::functional::work_group::WorkGroup;
+use crate::ir::carried::{BARRIER_BYTES, Operand, PhaseOperation, PhaseStep, Reference};
 use crate::ir::{MemoryOrder, MemoryScope, Space};
 use crate::violation::Violation;
 
@@ -20,7 +20,7 @@ impl WorkGroup<'_> {
     pub(super) fn start_bulk_copy(
         &mut self,
         at: Location,
-        (to, from): (At, At),
+        (to, from): (Reference, Reference),
         bytes: u64,
         scope: MemoryScope,
         runs: &Runs<'_>,

@@ -3,7 +3,8 @@
 use super::CellSizes;
 use crate::functional::address::Layout;
 use crate::functional::order::Scopes;
-use crate::functional::{atomics, flights, phases};
+use crate::functional::{atomics, flights};
+use crate::ir::carried::{Carried, PhaseOperation};
 use crate::ir::{CacheLevel, Kernel, OpKind, Space, VoteOp};
 
 /// What a kernel's operations decide. To find it takes longer than a small launch.
@@ -75,7 +76,10 @@ fn has_copies(kernel: &Kernel) -> bool {
     kernel.body.walk(&mut |op| {
         found |= match &op.kind {
             OpKind::Copy { .. } => true,
-            OpKind::Opaque(what, _) => phases::copies(what),
+            OpKind::Opaque(what, _) => matches!(
+                &*what.does,
+                Carried::Phase(step) if matches!(step.kind, PhaseOperation::Copy { .. })
+            ),
             _ => false,
         };
     });

@@ -20,6 +20,7 @@ use super::edits::{BEGINS, ENDS, Edits};
 use crate::back::ptx::given;
 use crate::error::{Error, Result};
 use crate::front::ptx::{LoopInText, NEXT_LINE};
+use crate::ir::carried::Carried;
 use crate::ir::{Kernel, OpKind, Place, Type};
 use crate::prefetch::LoopText;
 
@@ -126,7 +127,8 @@ impl<'l> LoopCopies<'l> {
         let one = self.own.span.len() + inside.map(|(_, text)| text.len()).sum::<usize>();
         let mut copies = 0;
         piece.body.walk(&mut |op| {
-            let is_copy = matches!(&op.kind, OpKind::Opaque(what, _) if what.as_copy().is_some());
+            let is_copy =
+                matches!(&op.kind, OpKind::Opaque(what, _) if matches!(*what.does, Carried::Copy(_)));
             copies += usize::from(is_copy);
         });
         let bytes = copies * one;

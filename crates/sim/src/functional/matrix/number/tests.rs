@@ -1,5 +1,7 @@
 //! Sums whose bits are known, one rule of the units each.
 
+use half::f16;
+
 use super::*;
 
 fn halves(values: &[f32]) -> Vec<u64> {

@@ -13,7 +13,6 @@
 //! sm_90; of 196,608 singles on an H100, NaNs among them, each conversion to 8 bits gives these bits, and `tf32` those with
 //! NaNs.)
 
-use super::matrix::number::half_of_e4m3;
 use half::f16;
 
 /// Infinity as a `tf32`, and one in its last place.
@@ -55,7 +54,7 @@ enum Shortens {
 
 /// A conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ShortFloat {
+pub struct ShortFloat {
     what: What,
     /// What is below zero becomes zero.
     relu: bool,
@@ -77,7 +76,7 @@ enum What {
 
 impl ShortFloat {
     /// The conversion that an instruction's name says: `cvt.rn.satfinite.e4m3x2.f32`.
-    pub(crate) fn read(name: &str) -> Option<ShortFloat> {
+    pub(super) fn read(name: &str) -> Option<ShortFloat> {
         let words: Vec<&str> = name.strip_prefix("cvt.")?.split('.').collect();
         let (&[to, from], rest) = (words.last_chunk::<2>()?, &words[..words.len() - 2]);
         let has = |word: &str| rest.contains(&word);
@@ -107,7 +106,7 @@ impl ShortFloat {
     }
 
     /// The result's bits, of the operands' bits in order.
-    pub(crate) fn of(self, first: u64, second: u64) -> u64 {
+    pub fn of(self, first: u64, second: u64) -> u64 {
         let single = |bits: u64| f32::from_bits(bits as u32);
         let half = |bits: u64| f16::from_bits(bits as u16).to_f32();
         match self.what {
@@ -191,6 +190,18 @@ impl ShortFloat {
         };
         (bits + up) & !DROPPED
     }
+}
+
+/// The bits in half precision of a number with 4 bits of exponent and 3 of fraction, which has no infinity.
+pub fn half_of_e4m3(bits: u8) -> u16 {
+    let sign = u16::from(bits >> 7) << 15;
+    let rest = bits & 0x7f;
+    if rest == 0x7f {
+        return sign | 0x7fff;
+    }
+    // Read as the exponent and fraction of a half, these bits are 2⁻⁸ times the value.
+    let scaled = f16::from_bits(u16::from(rest) << 7).to_f32() * 256.0;
+    sign | f16::from_f32(scaled).to_bits()
 }
 
 #[cfg(test)]

@@ -1,33 +1,21 @@
-//! The instructions on barriers with phases, read from their text.
-//!
-//! [`PhaseStep::read`] gives none for the text of any other instruction.
+//! The instructions on barriers with phases: `mbarrier`, and the bulk copies that complete on them.
 
+use super::{Operand, Reference, reference};
 use crate::ir::{MemoryOrder, MemoryScope, Space};
 
 /// Bytes of a barrier.
-pub(in crate::functional) const BARRIER_BYTES: u32 = 8;
-
-/// An operand: one of the instruction's values, or a number in its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    Value(usize),
-    Number(u64),
-}
-
-/// An address: one of the instruction's values, and an offset in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At {
-    pub(super) value: usize,
-    pub(super) offset: i64,
-    pub(super) space: Space,
-}
+pub const BARRIER_BYTES: u32 = 8;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PhaseOperation {
+pub enum PhaseOperation {
+    /// Each phase expects so many arrivals.
     Initialize(Operand),
+    /// The memory is none any more.
     Invalidate,
+    /// Some arrive.
     Arrive {
+        /// How many.
         count: Operand,
         /// Bytes that the phase expects, too.
         bytes: Option<Operand>,
@@ -36,61 +24,46 @@ pub(super) enum PhaseOperation {
         /// It must not end the phase.
         stays: bool,
     },
+    /// So many bytes are still to come.
     Expect(Operand),
+    /// So many bytes came.
     Complete(Operand),
     /// Whether the phase of a state, or of a parity, has ended.
     Test {
+        /// Which.
         phase: Operand,
+        /// Whether it is a parity.
         is_parity: bool,
     },
     /// The arrivals that are missing in a state.
     Pending(usize),
+    /// Bytes from global to shared memory, which then count as come.
     Copy {
-        to: At,
-        from: At,
+        /// Where to.
+        to: Reference,
+        /// Where from.
+        from: Reference,
+        /// How many.
         bytes: Operand,
     },
 }
 
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::functional) struct PhaseStep {
-    pub(super) kind: PhaseOperation,
+pub struct PhaseStep {
+    /// What it does.
+    pub kind: PhaseOperation,
     /// The barrier.
-    pub(super) barrier: Option<At>,
-    pub(super) order: MemoryOrder,
-    pub(super) scope: MemoryScope,
-}
-
-/// The operand with this text.
-fn operand(text: &str) -> Option<Operand> {
-    match text.strip_prefix('@') {
-        Some(number) => Some(Operand::Value(number.parse().ok()?)),
-        None => {
-            let number = match text.strip_prefix("0x") {
-                Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-                None => text.parse().ok()?,
-            };
-            Some(Operand::Number(number))
-        }
-    }
-}
-
-fn address(text: &str, space: Space) -> Option<At> {
-    let inside = text.strip_prefix('[')?.strip_suffix(']')?;
-    let (base, offset) = match inside.split_once('+') {
-        Some((base, offset)) => (base, offset.parse().ok()?),
-        None => (inside, 0),
-    };
-    let value = base.strip_prefix('@')?.parse().ok()?;
-    Some(At { value, offset, space })
+    pub barrier: Option<Reference>,
+    /// What it orders.
+    pub order: MemoryOrder,
+    /// For whom.
+    pub scope: MemoryScope,
 }
 
 impl PhaseStep {
-    /// The instruction of a text.
-    pub(crate) fn read(text: &str) -> Option<PhaseStep> {
-        let (name, rest) = text.split_once(' ')?;
-        let words: Vec<&str> = name.split('.').collect();
+    /// The instruction with these words and operands.
+    pub(super) fn read(words: &[&str], rest: &str) -> Option<PhaseStep> {
         let has = |word: &str| words.contains(&word);
         let operands: Vec<&str> = rest.split(',').map(str::trim).collect();
         if words.starts_with(&["cp", "async", "bulk"]) {
@@ -108,7 +81,7 @@ impl PhaseStep {
             .iter()
             .any(|word| has(word));
         let space = if shared { Space::Shared } else { Space::Generic };
-        let number = |index: usize| operand(operands.get(index)?);
+        let number = |index: usize| Operand::read(operands.get(index)?);
         let one = Operand::Number(1);
         let kind = match words[1] {
             "init" => PhaseOperation::Initialize(number(1)?),
@@ -143,7 +116,7 @@ impl PhaseStep {
         };
         let barrier = match kind {
             PhaseOperation::Pending(_) => None,
-            _ => Some(address(operands.first()?, space)?),
+            _ => Some(reference(operands.first()?, space)?),
         };
         Some(PhaseStep {
             kind,
@@ -174,67 +147,18 @@ impl PhaseStep {
         };
         known.then_some(PhaseStep {
             kind: PhaseOperation::Copy {
-                to: address(to, Space::Shared)?,
-                from: address(from, Space::Global)?,
-                bytes: operand(bytes)?,
+                to: reference(to, Space::Shared)?,
+                from: reference(from, Space::Global)?,
+                bytes: Operand::read(bytes)?,
             },
-            barrier: Some(address(barrier, Space::Shared)?),
+            barrier: Some(reference(barrier, Space::Shared)?),
             order: MemoryOrder::Relaxed,
             scope: MemoryScope::WorkGroup,
         })
     }
 
     /// The smallest access that it makes to shared memory, in bytes.
-    pub(crate) fn smallest_access(&self) -> Option<u32> {
+    pub fn smallest_access(&self) -> Option<u32> {
         self.barrier.map(|_| BARRIER_BYTES)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instructions_are_read() {
-        let read = |text: &str| PhaseStep::read(text);
-        let step = read("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 =0, [@0+8], 512");
-        let step = step.expect("an instruction");
-        assert_eq!(
-            step.kind,
-            PhaseOperation::Arrive {
-                count: Operand::Number(1),
-                bytes: Some(Operand::Number(512)),
-                drops: false,
-                stays: false
-            }
-        );
-        assert_eq!(
-            (step.order, step.barrier.map(|at| at.offset)),
-            (MemoryOrder::Release, Some(8))
-        );
-        let step = read("mbarrier.try_wait.parity.shared.b64 =0, [@0], @1, 1000").expect("an instruction");
-        assert_eq!(
-            step.kind,
-            PhaseOperation::Test {
-                phase: Operand::Value(1),
-                is_parity: true
-            }
-        );
-        let step = read("mbarrier.pending_count.b64 =0, @0").expect("an instruction");
-        assert_eq!((step.kind, step.barrier), (PhaseOperation::Pending(0), None));
-        let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [@0], [@1], @2, [@3+8]";
-        assert!(matches!(
-            read(copy).map(|step| step.kind),
-            Some(PhaseOperation::Copy { .. })
-        ));
-        // Of several dimensions, to other work-groups, out of shared memory.
-        for other in [
-            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [@0], [@1, {@2}], [@3]",
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [@0], [@1], 16, [@2], @3",
-            "cp.async.bulk.global.shared::cta.bulk_group [@0], [@1], 16",
-            "cp.async.mbarrier.arrive.shared.b64 [@0]",
-        ] {
-            assert_eq!(read(other), None, "{other}");
-        }
     }
 }

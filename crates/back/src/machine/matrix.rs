@@ -91,104 +91,88 @@ pub(super) fn moved(what: &Opaque) -> Option<(Class, u32)> {
 mod tests {
     use super::*;
 
+    fn carried(text: &str) -> Opaque {
+        Opaque::unknown(text.to_owned(), Vec::new())
+    }
+
     #[test]
     fn products_are_as_large_as_their_left_matrices() {
-        let of = |text: &str| {
-            product(&Opaque::unknown(
-                format!("{text} {{=0}}, {{@0}}, {{@1}}, {{@2}};"),
-                Vec::new(),
-            ))
-        };
-        let matrix = |bytes, is_double| {
-            let unit = if is_double {
-                MatrixUnit::Double
-            } else {
-                MatrixUnit::Short
-            };
-            Some(Class::Matrix { bytes, unit })
-        };
-        assert_eq!(
-            of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
-            matrix(512, false)
-        );
-        assert_eq!(
-            of("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"),
-            matrix(512, false)
-        );
-        assert_eq!(
-            of("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"),
-            matrix(128, false)
-        );
-        assert_eq!(
-            of("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
-            matrix(256, true)
-        );
-        assert_eq!(
-            of("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
-            matrix(1024, false)
-        );
-        assert_eq!(
-            of("wmma.mma.sync.aligned.row.col.m32n8k16.s32.u8.u8.s32"),
-            matrix(512, false)
-        );
-        let group = |bytes| {
-            let unit = MatrixUnit::WarpGroup;
-            Some(Class::Matrix { bytes, unit })
-        };
-        for (name, bytes) in [
-            ("m64n8k16.f32.f16.f16", 512),
-            ("m64n256k16.f16.f16.f16", 16384),
-            ("m64n128k32.satfinite.s32.s8.s8", 8192),
-            ("m64n16k256.s32.b1.b1.and.popc", 1024),
+        use MatrixUnit::{Double, Short, WarpGroup};
+        for (name, bytes, unit) in [
+            ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 512, Short),
+            ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 512, Short),
+            ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 128, Short),
+            ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 256, Double),
+            ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 1024, Short),
+            ("wmma.mma.sync.aligned.row.col.m32n8k16.s32.u8.u8.s32", 512, Short),
+            (
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+                512,
+                WarpGroup,
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16",
+                16384,
+                WarpGroup,
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n128k32.satfinite.s32.s8.s8",
+                8192,
+                WarpGroup,
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n16k256.s32.b1.b1.and.popc",
+                1024,
+                WarpGroup,
+            ),
         ] {
             assert_eq!(
-                of(&format!("wgmma.mma_async.sync.aligned.{name}")),
-                group(bytes),
+                product(&carried(name)),
+                Some(Class::Matrix { bytes, unit }),
                 "{name}"
             );
         }
-        assert_eq!(of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), None);
-        let mark = |text: &str| group_mark(&Opaque::unknown(text.into(), Vec::new()));
-        assert_eq!(mark("wgmma.commit_group.sync.aligned"), Some(Class::Commit));
-        assert_eq!(mark("wgmma.wait_group.sync.aligned 1"), Some(Class::Wait));
-        assert_eq!(mark("wgmma.fence.sync.aligned"), None);
-        assert_eq!(of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), None);
+        for (name, mark) in [
+            ("wgmma.commit_group.sync.aligned", Some(Class::Commit)),
+            ("wgmma.wait_group.sync.aligned 1", Some(Class::Wait)),
+            ("wgmma.fence.sync.aligned", None),
+        ] {
+            assert_eq!(
+                (product(&carried(name)), group_mark(&carried(name))),
+                (None, mark),
+                "{name}"
+            );
+        }
     }
 
     #[test]
     fn moves_are_as_many_instructions_as_an_assembler_makes() {
-        let of = |text: &str| moved(&Opaque::unknown(format!("{text} {{=0}}, [@0]"), Vec::new()));
-        let load = |space, bytes, count| Some((Class::Load { space, bytes }, count));
+        use Space::{Generic, Global, Shared};
+        for (name, space, bytes, count) in [
+            ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", Shared, 16, 1),
+            ("wmma.load.a.sync.aligned.row.m16n16k16.global.f16", Global, 4, 4),
+            ("wmma.load.b.sync.aligned.row.m16n16k16.global.f16", Global, 2, 8),
+            (
+                "wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16",
+                Shared,
+                16,
+                1,
+            ),
+            ("wmma.load.c.sync.aligned.row.m16n16k16.f32", Generic, 8, 4),
+        ] {
+            let what = carried(&format!("{name} {{=0}}, [@0]"));
+            assert_eq!(
+                moved(&what),
+                Some((Class::Load { space, bytes }, count)),
+                "{name}"
+            );
+        }
+        let store = carried("wmma.store.d.sync.aligned.row.m32n8k16.global.s32 [@0], {@1}");
+        let (space, bytes) = (Global, 8);
+        assert_eq!(moved(&store), Some((Class::Store { space, bytes }, 4)));
         assert_eq!(
-            of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
-            load(Space::Shared, 16, 1)
+            moved(&carried("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")),
+            None
         );
-        assert_eq!(
-            of("wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
-            load(Space::Global, 4, 4)
-        );
-        assert_eq!(
-            of("wmma.load.b.sync.aligned.row.m16n16k16.global.f16"),
-            load(Space::Global, 2, 8)
-        );
-        assert_eq!(
-            of("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16"),
-            load(Space::Shared, 16, 1)
-        );
-        assert_eq!(
-            of("wmma.load.c.sync.aligned.row.m16n16k16.f32"),
-            load(Space::Generic, 8, 4)
-        );
-        assert_eq!(
-            of("wmma.store.d.sync.aligned.row.m32n8k16.global.s32"),
-            Some((
-                Class::Store {
-                    space: Space::Global,
-                    bytes: 8
-                },
-                4
-            ))
-        );
-        assert_eq!(of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), None);
     }
 }

@@ -2,7 +2,7 @@
 //! factors and `m8n8k4` of halves are not. Products of warp groups are [`group`](super::group)'s.
 
 use super::fragment::{Fragment, MatrixShape};
-use super::number::{Kinds, Unit};
+use super::number::Kinds;
 use crate::ir::carried::{self, Carried, Element, Multiplier, Part, Reference, RowsForm, Stride};
 
 /// An instruction of tensor cores.
@@ -79,7 +79,7 @@ fn product(own: &carried::Product, results: usize, operands: usize) -> Option<Ma
         b,
         sum: c,
         saturates: own.saturates,
-        unit: Unit::SubGroup,
+        unit: own.by,
     };
     let is_known = own.is_plain && c == d && kinds.are_known();
     if !is_known || !shape.inner.is_multiple_of(4 * a.per_register()) {

@@ -26,7 +26,7 @@ mod tests;
 
 use terms::{KEPT, KEPT_OF_BYTES, NAN_F32, Term, shortened, step};
 
-use crate::ir::carried::{Element, half_of_e4m3};
+use crate::ir::carried::{Element, Multiplier, half_of_e4m3};
 
 /// What the elements of an operand are to a product.
 trait Multiplied {
@@ -35,7 +35,7 @@ trait Multiplied {
     /// The value of an integer's bits.
     fn integer(self, bits: u64) -> i64;
     /// A factor as a term of this unit.
-    fn factor(self, unit: Unit, bits: u64) -> Term;
+    fn factor(self, unit: Multiplier, bits: u64) -> Term;
     /// A factor or an accumulator as a term.
     fn term(self, bits: u64) -> Term;
 }
@@ -56,9 +56,9 @@ impl Multiplied for Element {
         }
     }
 
-    fn factor(self, unit: Unit, bits: u64) -> Term {
+    fn factor(self, unit: Multiplier, bits: u64) -> Term {
         match (self, unit) {
-            (Element::E4m3, Unit::WarpGroup) => Term::of_e4m3(bits),
+            (Element::E4m3, Multiplier::WarpGroup) => Term::of_e4m3(bits),
             _ => self.term(bits),
         }
     }
@@ -76,15 +76,6 @@ impl Multiplied for Element {
     }
 }
 
-/// Who multiplies. It decides how 8-bit floats are summed, and which types exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    /// A sub-group: `mma`, `wmma.mma`.
-    SubGroup,
-    /// Four sub-groups: `wgmma.mma_async`.
-    WarpGroup,
-}
-
 /// The types of the factors and of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds {
@@ -96,14 +87,14 @@ pub(crate) struct Kinds {
     pub sum: Element,
     /// Whether sums of integers saturate at the bounds of 32 bits.
     pub saturates: bool,
-    /// Who multiplies.
-    pub unit: Unit,
+    /// Who multiplies: it decides how 8-bit floats are summed, and which types exist.
+    pub unit: Multiplier,
 }
 
 impl Kinds {
     /// Whether the bits of its results are known.
     pub(crate) fn are_known(self) -> bool {
-        let is_group = self.unit == Unit::WarpGroup;
+        let is_group = self.unit == Multiplier::WarpGroup;
         match (self.a, self.b, self.sum) {
             (Element::F16, Element::F16, Element::F16 | Element::F32) => true,
             (Element::Bf16 | Element::Tf32, b, Element::F32) => self.a == b,
@@ -148,7 +139,7 @@ impl Kinds {
                     if !self.a.is_of_eight_bits() {
                         return step(pairs, sum.term(start), sum, KEPT);
                     }
-                    if self.unit == Unit::WarpGroup {
+                    if self.unit == Multiplier::WarpGroup {
                         let bits = step(pairs, sum.term(start), sum, KEPT_OF_BYTES);
                         return if sum == Element::F32 {
                             shortened(bits)

@@ -1,7 +1,7 @@
 //! The products of warp groups that can be run: those whose types and operands are known to the bit. Sparse factors are not.
 
 use super::super::fragment::{Fragment, MatrixShape};
-use super::super::number::{Kinds, Unit};
+use super::super::number::Kinds;
 use crate::ir::carried::{Carried, Factor, GroupOperands, Part};
 use crate::ir::{Array, Opaque};
 
@@ -45,7 +45,7 @@ impl Product {
             b,
             sum,
             saturates: own.saturates,
-            unit: Unit::WarpGroup,
+            unit: own.by,
         };
         let shape = MatrixShape::of_wgmma(own.sizes)?;
         let [left, sum] = [(Part::A, a), (Part::C, sum)].map(|(part, own)| Fragment::new(shape, part, own));

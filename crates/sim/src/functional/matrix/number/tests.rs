@@ -29,7 +29,7 @@ const HALF: Kinds = Kinds {
     b: Element::F16,
     sum: Element::F32,
     saturates: false,
-    unit: Unit::SubGroup,
+    unit: Multiplier::SubGroup,
 };
 
 #[test]
@@ -120,7 +120,7 @@ fn integers_wrap_or_stay_at_their_bounds() {
         b: Element::U8,
         sum: Element::I32,
         saturates,
-        unit: Unit::SubGroup,
+        unit: Multiplier::SubGroup,
     };
     let start = i32::MAX as u64;
     assert_eq!(kinds(false).dot(&[1], &[1], start), i32::MIN as u32 as u64);
@@ -162,14 +162,14 @@ fn warp_groups_keep_fewer_bits_of_eight_bit_floats() {
     let column: Vec<u64> = [1.0, 2f32.powi(-6), 2f32.powi(-7)].map(e5m2).to_vec();
     // 2^-13 of the largest is kept, 2^-14 is not.
     let dot = |unit| f32::from_bits(kinds(unit).dot(&row, &column, 0) as u32);
-    assert_eq!(dot(Unit::WarpGroup), 1.0 + 2f32.powi(-13));
-    assert_eq!(dot(Unit::SubGroup), 1.0 + 2f32.powi(-13) + 2f32.powi(-14));
+    assert_eq!(dot(Multiplier::WarpGroup), 1.0 + 2f32.powi(-13));
+    assert_eq!(dot(Multiplier::SubGroup), 1.0 + 2f32.powi(-13) + 2f32.powi(-14));
     // Nor is more of the fraction of a sum.
     let start = 1.0 + 2f32.powi(-13) + 2f32.powi(-14);
-    let dot = kinds(Unit::WarpGroup).dot(&[0], &[0], single(start));
+    let dot = kinds(Multiplier::WarpGroup).dot(&[0], &[0], single(start));
     assert_eq!(dot, single(1.0 + 2f32.powi(-13)));
     assert_eq!(
-        kinds(Unit::WarpGroup).dot(&[0], &[0], NAN_F32.into()),
+        kinds(Multiplier::WarpGroup).dot(&[0], &[0], NAN_F32.into()),
         NAN_F32.into()
     );
 }

@@ -33,7 +33,7 @@ const EXPECTED: &[(&str, &str)] = &[
     (
         "race",
         "without the barrier: examples/race.rs:24:36: work-item 0 of work-group 0 (global 0) reads `partial[16]`, which \
-         work-item 16 wrote at examples/race.rs:24:13 with no barrier between…\n\
+         work-item 16 wrote at examples/race.rs:24:13 with no barrier between\n\
          with it: [8128, 24512]\n",
     ),
     ("reduction", "the sum of 50000 elements: 2475000\n"),

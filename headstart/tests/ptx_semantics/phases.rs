@@ -7,7 +7,7 @@ use headstart::front::ptx::import;
 use headstart::prefetch::Plan;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
 use headstart_testing::ptxas::Ptxas;
-use headstart_testing::run;
+use headstart_testing::{run, run_text};
 
 const MODULE: &str = include_str!("phases.ptx");
 
@@ -112,13 +112,9 @@ fn phases_end_when_all_have_come() {
                 .expect("an output");
             assert_eq!(super::words_of(bytes), entry.expected, "{name} {what}");
             let Some(gpu) = &gpu else { continue };
-            let bound = workload
-                .bind(gpu)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
             for _ in 0..20 {
-                let (_, found) = bound
-                    .run(gpu, &workload.kernel)
-                    .unwrap_or_else(|error| panic!("{name}: {error}"));
+                let found =
+                    run_text(gpu, &workload, text, name).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert_eq!(
                     super::words_of(&found[0]),
                     entry.expected,

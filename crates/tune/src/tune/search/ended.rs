@@ -92,12 +92,12 @@ impl<'e> Ended<'e> {
             note,
             remarks,
         };
-        let delivered = |run: &Timed| run.evidence.delivered().unwrap_or(0.0);
-        let runs = ended.runs.iter().flatten().chain([&ended.baseline]);
-        let most = runs.map(delivered).fold(0.0, f64::max);
-        // What a run passes is no limit.
-        let scattered = &mut ended.baseline.evidence.scattered_bandwidth;
-        *scattered = scattered.filter(|limit| most <= *limit);
+        // What a plan passes is no limit: the same bytes in its time. (Of plans from a log nothing but the time is known.)
+        let times = ended.trials.iter().filter_map(Trial::measured);
+        let least = times.fold(ended.baseline.time_ns, |least, (time_ns, _)| least.min(time_ns));
+        let evidence = &mut ended.baseline.evidence;
+        let most = evidence.delivered().unwrap_or(0.0) * ended.baseline.time_ns / least;
+        evidence.scattered_bandwidth = evidence.scattered_bandwidth.filter(|limit| most <= *limit);
         let has_run = |trial: &&Trial| trial.measured().or(trial.dropped()).is_some();
         let tried_kinds = kinds(ended.trials.iter().filter(has_run).map(|trial| &trial.plan));
         let left = ended.left().into_iter().map(|index| &ended.plans[index]);

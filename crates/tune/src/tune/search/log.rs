@@ -168,7 +168,7 @@ fn unusable(path: &Path, error: &std::io::Error) -> Error {
         (std::io::ErrorKind::NotFound, Some(folder)) => {
             format!("there is no folder {}", quoted(&folder.to_string_lossy()))
         }
-        (kind, _) => kind.to_string(),
+        _ => error.to_string(),
     };
     Error::usage(format!("the log cannot be used: {said}")).at(quoted(&path.to_string_lossy()))
 }

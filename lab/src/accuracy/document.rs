@@ -168,6 +168,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use headstart::prefetch::plan::{CacheLevel, Plan};
+
     use super::super::record::{Origin, Record};
     use super::super::{errors, judge};
     use super::*;
@@ -249,18 +251,14 @@ mod tests {
 
     /// A plan without its loads and distances: `unroll, rolling-async`.
     fn kind(plan: &str) -> String {
-        let mut kinds: Vec<&str> = plan
-            .split(',')
-            .map(|part| {
-                let strategy = part.split_once('=').map_or(part, |(_, strategy)| strategy);
-                match strategy.split(':').collect::<Vec<_>>()[..] {
-                    ["cache", "L1", ..] => "cache:L1",
-                    ["cache", ..] => "cache:L2",
-                    [first, ..] => first,
-                    [] => "",
-                }
-            })
-            .collect();
+        let plan: Plan = plan.parse().expect("a plan");
+        let unrolled = plan.unroll().map(|_| "unroll".to_owned());
+        let loads = plan.loads().iter().map(|(_, strategy)| match strategy.level() {
+            Some(CacheLevel::L1) => format!("{}:L1", strategy.name()),
+            Some(_) => format!("{}:L2", strategy.name()),
+            None => strategy.name().to_owned(),
+        });
+        let mut kinds: Vec<String> = unrolled.into_iter().chain(loads).collect();
         kinds.dedup();
         kinds.join(", ")
     }

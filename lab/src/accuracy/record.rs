@@ -85,7 +85,8 @@ pub struct Side {
 /// A plan's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The plan.
+    /// The plan, as it is written today.
+    #[serde(deserialize_with = "canonical")]
     pub plan: String,
     /// Its time, in nanoseconds; of measured ones the median.
     pub ns: f64,
@@ -104,6 +105,13 @@ impl Side {
     pub fn is_whole(&self) -> bool {
         self.left.is_empty()
     }
+}
+
+/// A plan's text in today's spelling: older records name each line of a load apart.
+fn canonical<'de, D: serde::Deserializer<'de>>(text: D) -> std::result::Result<String, D::Error> {
+    let text = String::deserialize(text)?;
+    let plan: headstart::prefetch::Plan = text.parse().map_err(serde::de::Error::custom)?;
+    Ok(plan.to_string())
 }
 
 impl Record {

@@ -226,43 +226,31 @@ fn a_model_lists_its_numbers() {
 
 #[test]
 fn devices_are_compared_in_one_sweep() {
-    let both = json(&[
-        "sweep",
-        "gather",
-        "--set",
-        "items=16",
-        "--set",
-        "groups=8",
-        "--device",
-        "sim:h200,sim:a100",
-        "--plan",
-        "values=rolling-registers:4",
-        "--over",
-        "distance=2,8",
-        "--json",
-        "-",
-    ]);
+    let sweep = |devices| {
+        json(&[
+            "sweep",
+            "gather",
+            "--set",
+            "items=16",
+            "--set",
+            "groups=8",
+            "--device",
+            devices,
+            "--plan",
+            "values=rolling-registers:4",
+            "--over",
+            "distance=2,8",
+            "--json",
+            "-",
+        ])
+    };
+    let both = sweep("sim:h200,sim:a100");
     assert_eq!(both["device"], "sim:h200, sim:a100");
     assert_eq!(both["axes"][0]["name"], "device");
     let points = both["points"].as_array().expect("points");
     assert_eq!(points.len(), 4);
     // Each is what a sweep on that device alone has.
-    let alone = json(&[
-        "sweep",
-        "gather",
-        "--set",
-        "items=16",
-        "--set",
-        "groups=8",
-        "--device",
-        "sim:a100",
-        "--plan",
-        "values=rolling-registers:4",
-        "--over",
-        "distance=2,8",
-        "--json",
-        "-",
-    ]);
+    let alone = sweep("sim:a100");
     for (number, point) in alone["points"].as_array().expect("points").iter().enumerate() {
         assert_eq!(point["time_ns"], points[2 + number]["time_ns"]);
     }

@@ -175,7 +175,7 @@ fn expanded(kernel: &Kernel, options: &Options) -> Kernel {
 ///
 /// # Errors
 /// The kernel needs features that NVIDIA GPUs lack: a sub-group size other than 32, or a work-group of more than 1024
-/// work-items. Or the PTX version is unknown. Or it was read from a module of which it carries instructions as text.
+/// work-items. Or the PTX version is unknown, or the kernel carries instructions of the module that it was read from.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
     let hints = prefetch::prefetches(kernel, options);

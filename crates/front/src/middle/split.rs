@@ -41,7 +41,7 @@ fn entries<I>(blocks: &[Block<'_, I>], cycle: &[BlockId]) -> Vec<BlockId> {
     let inside = set(blocks.len(), cycle);
     let mut entered = vec![false; blocks.len()];
     entered[0] = inside[0];
-    for (_, block) in blocks.iter().enumerate().filter(|(from, _)| !inside[*from]) {
+    for (block, _) in blocks.iter().zip(&inside).filter(|(_, inside)| !**inside) {
         for to in block.end.targets() {
             entered[to] |= inside[to];
         }

@@ -103,7 +103,7 @@ impl Carried {
         matches!(self, Carried::Product(product) if product.by == Multiplier::WarpGroup)
     }
 
-    /// The instruction of a text of this name, with so many results.
+    /// Reads the text of an instruction of the operation `name` with this number of results.
     pub(super) fn read(text: &str, name: &str, results: usize) -> Carried {
         let (own, rest) = text.split_once(' ').unwrap_or((text, ""));
         let words: Vec<&str> = own.split('.').collect();

@@ -78,7 +78,7 @@ fn idle_lanes(evidence: &Evidence, profile: &Profile) -> Option<Remedy> {
     })
 }
 
-/// Work-groups so small that as many as a core takes leave half of its places empty.
+/// Small work-groups: the most that a core takes leave half of its places empty.
 fn small_groups(evidence: &Evidence) -> Option<Remedy> {
     let fits = evidence.fits.as_ref()?;
     let (fitting, places) = (fits.sub_groups_per_core, evidence.places);

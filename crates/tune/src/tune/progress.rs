@@ -45,7 +45,7 @@ pub trait Progress: Sync {
 /// Nobody follows.
 impl Progress for () {}
 
-/// Whether a search goes on, by the plain kernel's run; it does where nobody is to be asked.
+/// Decides by the plain kernel's run whether a search goes on; without a function it always does.
 #[derive(Clone, Copy, Default)]
 pub struct GoesOn<'a>(pub Option<&'a (dyn Fn(&Timed) -> Result<()> + Sync)>);
 

@@ -149,7 +149,7 @@ pub struct GroupOperands {
 /// Where a factor lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
-    /// In so many registers, from this operand on.
+    /// In registers: the first one's operand, and their number.
     Registers(usize, usize),
     /// In shared memory, where the descriptor that is this operand says.
     Descriptor(usize),

@@ -9,7 +9,7 @@ pub const BARRIER_BYTES: u32 = 8;
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseOperation {
-    /// Each phase expects so many arrivals.
+    /// Each phase ends at this number of arrivals.
     Initialize(Operand),
     /// The memory is none any more.
     Invalidate,

@@ -35,7 +35,7 @@ pub struct Quad {
 }
 
 impl Quad {
-    /// The operation with these words and operands, and so many results.
+    /// Reads the operation with these words, operands and number of results.
     pub(super) fn read(words: &[&str], rest: &str, results: usize) -> Option<Quad> {
         let has = |word: &str| words.contains(&word);
         let change = match (words[0], has("exch"), has("cas")) {

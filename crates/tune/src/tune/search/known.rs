@@ -21,8 +21,8 @@ const PRIVATE: u64 = 32 << 10;
 /// Work-items for each result from which on they meet often.
 const MEET: u64 = 64;
 
-/// What is known to be better; `other` is the same work in more work-groups, where that ran. That a launch `is_split` easily is
-/// said by its verdict.
+/// What is known to be better; `other` is the same work in more work-groups, where that ran. Where `is_split`, the verdict
+/// says that the launch can be split.
 pub(crate) fn known(
     kernel: &Kernel,
     workload: &Workload,

@@ -98,6 +98,24 @@ pub enum ArgumentSpec {
 }
 
 impl ArgumentSpec {
+    /// The elements' type, their number and the contents of a buffer; none of a scalar or a part of another buffer.
+    pub(crate) fn contents(&self) -> Option<(Type, u64, &Fill)> {
+        match self {
+            ArgumentSpec::Input {
+                element,
+                length,
+                fill,
+            }
+            | ArgumentSpec::Output {
+                element,
+                length,
+                fill,
+                ..
+            } => Some((*element, *length, fill)),
+            ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => None,
+        }
+    }
+
     /// A buffer of this many elements: an output, compared bit by bit, unless the kernel only reads it.
     pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> ArgumentSpec {
         let element = facts.element;

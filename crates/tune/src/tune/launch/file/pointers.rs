@@ -57,12 +57,10 @@ impl LaunchFile {
         number: usize,
         placed: &mut Placed,
     ) -> Result<Fill> {
-        let (ArgumentSpec::Input { element, length, .. } | ArgumentSpec::Output { element, length, .. }) =
-            &given[number]
-        else {
+        let Some((element, length, _)) = given[number].contents() else {
             return Err(Error::bug("a table that is no buffer"));
         };
-        if *element != Type::I64 {
+        if element != Type::I64 {
             return Err(Error::usage(format!("elements `{element}` are no pointers")).accepted("`i64`"));
         }
         let params = || kernel.params.iter().map(|param| param.name.as_str());
@@ -72,7 +70,8 @@ impl LaunchFile {
                 .accepted("`of = \"NAME\"`, of a [buffers.NAME] or a parameter")
         })?;
         let target = params().position(|own| own == name && own != kernel.params[number].name);
-        let (to, own, reached) = match (self.buffers.get(name), target.map(|target| &given[target])) {
+        let reached = target.and_then(|target| given[target].contents());
+        let (to, own, reached) = match (self.buffers.get(name), reached) {
             (Some(buffer), _) => {
                 let to = buffer.counted()?.unwrap_or(Type::F32);
                 let own = buffer.length.unwrap_or(DEFAULT_LENGTH);
@@ -83,27 +82,13 @@ impl LaunchFile {
                 };
                 (to, own, fill.map_or_else(|| usual().map(Fill::Pattern), Ok)?)
             }
-            (
-                None,
-                Some(
-                    ArgumentSpec::Input {
-                        element,
-                        length,
-                        fill,
-                    }
-                    | ArgumentSpec::Output {
-                        element,
-                        length,
-                        fill,
-                        ..
-                    },
-                ),
-            ) if self
-                .parameters
-                .get(name)
-                .is_none_or(|own| own.fill != Some(FillName::Pointers)) =>
+            (None, Some((element, length, fill)))
+                if self
+                    .parameters
+                    .get(name)
+                    .is_none_or(|own| own.fill != Some(FillName::Pointers)) =>
             {
-                (*element, *length, fill.clone())
+                (element, length, fill.clone())
             }
             _ => {
                 return Err(
@@ -112,7 +97,7 @@ impl LaunchFile {
                 );
             }
         };
-        let stride = described.stride.unwrap_or(own / (*length).max(1));
+        let stride = described.stride.unwrap_or(own / length.max(1));
         let last = length.saturating_sub(1).checked_mul(stride);
         if last.is_none_or(|last| last >= own) {
             return Err(Error::usage(format!(

@@ -1,7 +1,7 @@
 //! Whether data that the host computes fit through its memory.
 
 use crate::device::{Fill, Pattern};
-use crate::tune::subject::workload::{ArgumentSpec, Workload};
+use crate::tune::subject::workload::Workload;
 use crate::{Error, Result};
 
 /// Checks that data computed on the host for the GPU fit into the host's memory: patterns without a closed form, which are
@@ -11,19 +11,8 @@ pub(super) fn check_host_memory(workload: &Workload) -> Result<()> {
         return Ok(());
     };
     for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
-        let (element, length, fill) = match given {
-            ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => continue,
-            ArgumentSpec::Input {
-                element,
-                length,
-                fill,
-            }
-            | ArgumentSpec::Output {
-                element,
-                length,
-                fill,
-                ..
-            } => (element, length, fill),
+        let Some((element, length, fill)) = given.contents() else {
+            continue;
         };
         let bytes = length.saturating_mul(u64::from(element.bytes()));
         if matches!(fill, Fill::Pattern(Pattern::Function(_))) && bytes > available {

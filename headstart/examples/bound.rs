@@ -6,10 +6,13 @@
 //!
 //! An entry is `bound` if one of its loops is; `refused by a rule` if a rule of legality refuses each of its loops' loads, and `not
 //! written` if a plan is legal and the text cannot have it. Nothing is known of launches but 16 KiB of dynamic shared memory.
+//! The times are medians: to read an entry of a module whose entries are known, and to write one plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use headstart::front::ptx::{self, Facts, Imported};
+use headstart::front::ptx::{Facts, Imported, Module};
 use headstart::prefetch::{self, Candidate, Plan, PlanTarget};
 use headstart::tune::drop_in::placed;
 
@@ -29,16 +32,21 @@ fn main() {
         ..Facts::default()
     };
     let (mut entries, mut loops) = (BTreeMap::new(), BTreeMap::new());
-    let mut same = 0;
+    let (mut same, mut reading, mut writing) = (0, Vec::new(), Vec::new());
     for file in std::env::args().skip(1) {
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
-        for entry in ptx::entries(&text).unwrap_or_else(|error| panic!("{file}: {error}")) {
-            let class = match ptx::import(&text, &file, Some(&entry), &facts) {
+        let text = Arc::new(text);
+        let module = Module::shared(&text, &file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for entry in module.entries() {
+            let start = Instant::now();
+            let imported = module.import_alone(entry, &facts);
+            reading.push(start.elapsed());
+            let class = match imported {
                 Err(error) => Class::Unread(error.what().to_owned()),
                 Ok(imported) => {
                     let none = placed(&imported.original, &imported.kernel, &imported.kernel);
-                    same += u64::from(none.is_ok_and(|none| none.text == text));
-                    let found = classes(&imported);
+                    same += u64::from(none.is_ok_and(|none| none.module(&imported.original) == *text));
+                    let found = classes(&imported, &mut writing);
                     for class in found.values() {
                         *loops.entry(class.clone()).or_insert(0) += 1;
                     }
@@ -55,16 +63,26 @@ fn main() {
         }
     }
     println!("{same} entries are the same, byte for byte, with the plan `none`");
+    println!(
+        "{:?} to read an entry, {:?} to write a plan",
+        median(reading),
+        median(writing)
+    );
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Each loop's class: that of the load that can be fetched early most easily.
-fn classes(imported: &Imported) -> BTreeMap<String, Class> {
+fn classes(imported: &Imported, writing: &mut Vec<Duration>) -> BTreeMap<String, Class> {
     let mut loops = BTreeMap::new();
     for load in prefetch::candidates(&imported.kernel) {
         let best: &mut Class = loops
             .entry(format!("{:?}", load.looped))
             .or_insert(Class::NoLoads);
-        let own = class(imported, &load);
+        let own = class(imported, &load, writing);
         if *best == Class::NoLoads || own < *best {
             *best = own;
         }
@@ -72,7 +90,7 @@ fn classes(imported: &Imported) -> BTreeMap<String, Class> {
     loops
 }
 
-fn class(imported: &Imported, load: &Candidate) -> Class {
+fn class(imported: &Imported, load: &Candidate, writing: &mut Vec<Duration>) -> Class {
     if let Some(refusal) = &load.refusal {
         return Class::Refused(rule(refusal));
     }
@@ -84,10 +102,15 @@ fn class(imported: &Imported, load: &Candidate) -> Class {
         };
         match prefetch::apply(&imported.kernel, &plan, &PlanTarget::default()) {
             Err(error) => Class::Refused(rule(error.what())),
-            Ok(applied) => match placed(&imported.original, &imported.kernel, &applied.kernel) {
-                Ok(_) => Class::Bound,
-                Err(error) => Class::NotWritten(rule(error.what())),
-            },
+            Ok(applied) => {
+                let start = Instant::now();
+                let placed = placed(&imported.original, &imported.kernel, &applied.kernel);
+                writing.push(start.elapsed());
+                match placed {
+                    Ok(_) => Class::Bound,
+                    Err(error) => Class::NotWritten(rule(error.what())),
+                }
+            }
         }
     });
     tried.min().unwrap_or(Class::NoLoads)

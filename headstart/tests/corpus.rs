@@ -275,7 +275,7 @@ fn written(case: &Case, plain: &Workload, plan: &prefetch::Plan) -> Option<Strin
     let applied = prefetch::apply(&imported.kernel, plan, &target);
     let applied = applied.unwrap_or_else(|error| panic!("{}, {plan}: {error}", case.name));
     match placed(&imported.original, &imported.kernel, &applied.kernel) {
-        Ok(placed) => Some(placed.text),
+        Ok(placed) => Some(placed.module(&imported.original)),
         Err(refusal) => {
             println!("  {plan}: not written: {refusal}");
             None

@@ -8,6 +8,17 @@ use crate::suggest::quoted;
 /// The comment that says which line of a text the next line was copied from, with the number behind it.
 pub const NEXT_LINE: &str = "// Headstart: line ";
 
+/// The line that a byte of a text belongs to, from 1; what was copied or left out in front of it says so.
+pub fn line_at(text: &str, at: usize) -> usize {
+    let before = &text[..at];
+    let newlines = |text: &str| text.bytes().filter(|&byte| byte == b'\n').count();
+    let said = before.rmatch_indices(NEXT_LINE).find_map(|(start, said)| {
+        let (number, rest) = before[start + said.len()..].split_once('\n')?;
+        Some(number.parse::<usize>().ok()? + newlines(rest))
+    });
+    said.unwrap_or_else(|| 1 + newlines(before))
+}
+
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'t> {

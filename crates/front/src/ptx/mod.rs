@@ -19,6 +19,7 @@
 //! `div.full`, …) are kept; those of other types become the correctly rounded operation or one of [`math`](crate::math). NaN
 //! bits are left to the device.
 
+mod alone;
 mod arithmetic;
 mod asynchronous;
 mod bits;
@@ -63,13 +64,12 @@ mod workspace;
 pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
 pub use fields::{is_member, parameter_names};
-pub use lexer::NEXT_LINE;
+pub use lexer::{NEXT_LINE, line_at};
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -178,51 +178,12 @@ impl<'t> Module<'t> {
     /// The text without the other entries: what a compiler needs for this one. Those that something else names stay, and all
     /// do where debug information may lead into them.
     pub fn alone(&self, entry: &str) -> String {
-        let (mut rest, mut behind) = (String::new(), 0);
-        for other in self.apart_from(entry) {
-            rest.push_str(&self.text[behind..other.start]);
-            behind = other.end;
-        }
-        rest.push_str(&self.text[behind..]);
-        rest
+        Arc::unwrap_or_clone(alone::alone(&self.shared_text(), &self.tree, entry).0)
     }
 
-    /// The same with spaces in the place of the other entries, so that all else stands where it stood.
-    fn with_spaces(&self, entry: &str) -> String {
-        let mut bytes = self.text.as_bytes().to_vec();
-        for other in self.apart_from(entry) {
-            let own = bytes[other].iter_mut().filter(|byte| **byte != b'\n');
-            own.for_each(|byte| *byte = b' ');
-        }
-        String::from_utf8(bytes).unwrap_or_else(|_| self.text.to_owned())
-    }
-
-    /// Where the other entries stand that this one needs in no way.
-    fn apart_from(&self, entry: &str) -> Vec<Range<usize>> {
-        if self.text.contains(".debug_info") {
-            return Vec::new();
-        }
-        let mut others: Vec<&Function<'t>> = entries_of(&self.tree)
-            .filter(|other| other.name != entry)
-            .collect();
-        loop {
-            let (mut rest, mut behind) = (Vec::new(), 0);
-            for other in &others {
-                rest.push(&self.text[behind..other.start]);
-                behind = other.body_end + 1;
-            }
-            rest.push(&self.text[behind..]);
-            let is_apart = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '%');
-            let named: HashSet<&str> = rest.iter().flat_map(|part| part.split(is_apart)).collect();
-            let count = others.len();
-            others.retain(|other| !named.contains(other.name));
-            if others.len() == count {
-                return others
-                    .iter()
-                    .map(|other| other.start..other.body_end + 1)
-                    .collect();
-            }
-        }
+    fn shared_text(&self) -> Arc<String> {
+        self.shared
+            .map_or_else(|| Arc::new(self.text.to_owned()), Arc::clone)
     }
 
     /// Some other entries that can be read, for a message.
@@ -292,9 +253,12 @@ fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m 
     module.functions.iter().filter(|function| function.is_entry)
 }
 
-/// Turns one entry into a verified kernel.
+/// Turns one entry into a verified kernel. It is read from a text without the others.
 fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
-    translate_cut(of, name, facts, &[]).map(|(imported, _)| imported)
+    let (text, whole) = alone::alone(&of.shared_text(), &of.tree, name);
+    let (mut imported, _) = translate_cut(&Module::shared(&text, of.file)?, name, facts, &[])?;
+    imported.original.whole = whole;
+    Ok(imported)
 }
 
 /// Turns one entry into a verified kernel in which the loops with these headers have edges; with it what the text has there.
@@ -428,28 +392,4 @@ fn used_variables<'m, 't>(
     all.filter(|variable| mentioned.contains(variable.name))
         .map(|variable| (variable.name, variable))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_alone_keeps_what_is_named() {
-        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.func f()\n{\nret;\n}\n.visible .entry a()\n{\ncall f;\nret;\n}\n\
-                    .visible .entry b()\n{\n.reg .b64 %rd1;\nmov.u64 %rd1, c;\nret;\n}\n.entry c()\n{\nret;\n}\n";
-        let module = Module::new(text, "m").expect("a module");
-        let alone = |entry: &str| entries(&module.alone(entry)).expect("a module");
-        assert_eq!(alone("a"), ["a"]);
-        assert_eq!(alone("b"), ["b", "c"]);
-        assert_eq!(alone("c"), ["c"]);
-        assert!(module.alone("a").contains(".func f()"));
-        let spaces = module.with_spaces("b");
-        assert_eq!(entries(&spaces).expect("a module"), ["b", "c"]);
-        assert_eq!(spaces.find("mov.u64"), text.find("mov.u64"));
-        assert_eq!(
-            (spaces.len(), spaces.lines().count()),
-            (text.len(), text.lines().count())
-        );
-    }
 }

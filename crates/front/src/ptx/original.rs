@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::alone::Whole;
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
@@ -28,8 +29,10 @@ const KEPT_CUTS: usize = 16;
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
 pub struct Original {
-    /// The module's text: shared with the module's reader, if it is shared.
+    /// The module's text without entries that this one does not need.
     pub text: Arc<String>,
+    /// See [`Original::whole`].
+    pub(super) whole: Whole,
     /// What messages call it.
     pub file: String,
     /// The entry's name.
@@ -69,8 +72,6 @@ pub struct Original {
     pub spaces_inferred: bool,
     /// What it was read with.
     pub facts: Facts,
-    /// See [`Original::alone`].
-    alone: Arc<OnceLock<Arc<String>>>,
     /// The last ones that were read.
     cuts: Arc<Mutex<Vec<Arc<Cut>>>>,
     /// See [`Original::variant`].
@@ -105,8 +106,7 @@ impl Original {
         if let Some(known) = kept().iter().find(is_same) {
             return Ok(Arc::clone(known));
         }
-        let text = self.alone()?;
-        let module = super::Module::shared(&text, &self.file)?;
+        let module = super::Module::shared(&self.text, &self.file)?;
         let headers = [header.to_owned()];
         let (imported, mut loops) = super::translate_cut(&module, &self.entry, &self.facts, &headers)?;
         let [header] = headers;
@@ -126,8 +126,7 @@ impl Original {
         Ok(cut)
     }
 
-    /// The entry in a text that `make` makes of this one, other entries left out, read once for each key and these facts. Errors are not
-    /// kept.
+    /// The entry in a text that `make` makes of this one, read once for each key and these facts. Errors are not kept.
     ///
     /// # Errors
     /// Those of `make`, or the text cannot be read.
@@ -142,7 +141,7 @@ impl Original {
         if let Some(known) = kept().iter().find(is_same) {
             return Ok(Arc::clone(&known.read));
         }
-        let text = Arc::new(make(&self.alone()?)?);
+        let text = Arc::new(make(&self.text)?);
         let read = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, &facts)?;
         let variant = Variant {
             key: key.to_owned(),
@@ -163,30 +162,21 @@ impl Original {
     /// # Errors
     /// The entry cannot be read with these facts.
     pub fn again(&self, facts: &Facts) -> Result<Imported> {
-        let text = self.alone()?;
-        let imported = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, facts)?;
-        Ok(self.with_text(imported))
-    }
-
-    /// The module with nothing but spaces where it has other entries: it is read for every plan.
-    fn alone(&self) -> Result<Arc<String>> {
-        if let Some(alone) = self.alone.get() {
-            return Ok(Arc::clone(alone));
-        }
-        let module = super::Module::shared(&self.text, &self.file)?;
-        Ok(Arc::clone(
-            self.alone
-                .get_or_init(|| Arc::new(module.with_spaces(&self.entry))),
-        ))
-    }
-
-    /// An entry that was read alone, as one of this module.
-    fn with_text(&self, mut imported: Imported) -> Imported {
-        imported.original.text = Arc::clone(&self.text);
-        imported.original.alone = Arc::clone(&self.alone);
+        let mut imported = super::Module::shared(&self.text, &self.file)?.import_alone(&self.entry, facts)?;
+        imported.original.whole = self.whole.clone();
         imported.original.cuts = Arc::clone(&self.cuts);
         imported.original.variants = Arc::clone(&self.variants);
-        imported
+        Ok(imported)
+    }
+
+    /// The whole module's text.
+    pub fn whole(&self) -> &str {
+        self.whole.text()
+    }
+
+    /// Where a byte of the text stands in the whole module.
+    pub fn place_in_whole(&self, at: usize) -> usize {
+        self.whole.place(at)
     }
 }
 
@@ -332,10 +322,12 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         })
         .collect();
     arrays.sort_by(|a, b| a.name.cmp(&b.name));
+    let text = pieces
+        .shared
+        .map_or_else(|| Arc::new((*text).to_owned()), Arc::clone);
     Ok(Original {
-        text: pieces
-            .shared
-            .map_or_else(|| Arc::new((*text).to_owned()), Arc::clone),
+        whole: Whole::of(Arc::clone(&text)),
+        text,
         file: (*file).to_owned(),
         entry: function.name.to_owned(),
         start: function.start,
@@ -361,7 +353,6 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         open_sums: pieces.open_sums.clone(),
         spaces_inferred: pieces.spaces_inferred,
         facts: pieces.facts.clone(),
-        alone: Arc::default(),
         cuts: Arc::default(),
         variants: Arc::default(),
     })

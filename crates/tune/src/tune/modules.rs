@@ -241,7 +241,7 @@ fn place(
     };
     Ok(PlannedModule {
         text: match plan.is_none() {
-            true => placed.text.clone(),
+            true => placed.module(original),
             false => placed.with_note(original, &note),
         },
         plan: applied.plan,

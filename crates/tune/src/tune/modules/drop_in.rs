@@ -8,10 +8,11 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::edit::edited;
+use super::edits::Edits;
 use super::granted::{Granted, without_names};
 use crate::back::ptx::{HintReached, Ptx};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Module, Origin, Original};
+use crate::front::ptx::{Facts, Origin, Original};
 use crate::ir::{Kernel, Value};
 use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::report::Perturbed;
@@ -31,8 +32,10 @@ const NEWER: [&str; 3] = ["cp.async", "createpolicy", "L2::cache_hint"];
 /// A module with one entry rewritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropIn {
-    /// The module's text.
+    /// The module's text without entries that this one does not need.
     pub text: String,
+    /// What makes that text of the one that was read.
+    pub(in crate::tune) edits: Edits,
     /// Additional shared memory of the entry, in bytes.
     pub added_shared_bytes: u64,
     /// The requirements of a launch for getting the plan.
@@ -46,6 +49,13 @@ pub struct DropIn {
 }
 
 impl DropIn {
+    /// The whole module with this entry in it.
+    pub fn module(&self, original: &Original) -> String {
+        let whole = original.whole();
+        let edits = self.edits.moved(|at| original.place_in_whole(at));
+        edits.of(whole, 0..whole.len())
+    }
+
     /// Whether this module says the same as another one of the same original, but for the names of registers.
     pub(in crate::tune) fn says_the_same(&self, other: &DropIn) -> bool {
         let plain = |own: &DropIn| (without_names(&own.added), own.changed.clone());
@@ -122,23 +132,17 @@ pub fn in_place(original: &Original, workload: &Workload, kernel: &Kernel) -> Re
     }
     let placed = placed(original, &workload.kernel, kernel)?;
     Ok(Ptx {
-        text: alone(&placed.text, original),
+        text: placed.text,
         static_shared_bytes: placed.added_shared_bytes as u32,
         hints: placed.hints,
         ..as_it_was(original)
     })
 }
 
-/// A module without the entries that are not launched: a library's has a hundred, and each plan's is compiled.
-fn alone(text: &str, original: &Original) -> String {
-    let module = Module::new(text, &original.file);
-    module.map_or_else(|_| text.to_owned(), |module| module.alone(&original.entry))
-}
-
 /// The module that a workload's kernel was read from, as a launch of it.
 pub fn as_it_was(original: &Original) -> Ptx {
     Ptx {
-        text: alone(&original.text, original),
+        text: original.text.to_string(),
         entry: original.entry.clone(),
         dynamic_shared_bytes: original.dynamic_shared_bytes,
         static_shared_bytes: 0,
@@ -254,7 +258,7 @@ pub(crate) struct Note<'n> {
 }
 
 impl DropIn {
-    /// The module with a note at its top.
+    /// The whole module with a note at its top.
     pub(crate) fn with_note(&self, original: &Original, note: &Note<'_>) -> String {
         let mut lines = vec![format!(
             "Headstart {}: entry `{}` of {} was rewritten with the plan {}",
@@ -326,7 +330,7 @@ impl DropIn {
         for line in lines {
             let _ = writeln!(text, "// {}", commented(&line));
         }
-        text.push_str(&self.text);
+        text.push_str(&self.module(original));
         text
     }
 }

@@ -79,6 +79,7 @@ pub(in crate::tune) fn edited(
     }
     let mut edited = DropIn {
         text: String::new(),
+        edits: Edits::default(),
         added_shared_bytes: 0,
         needs: Needs::default(),
         hints: Vec::new(),
@@ -145,6 +146,7 @@ pub(in crate::tune) fn edited(
     }
     edited.text = text.of(&original.text, 0..original.text.len());
     edited.changed = text.exchanges.values().map(|(_, other)| other.clone()).collect();
+    edited.edits = text;
     Ok(edited)
 }
 

@@ -8,7 +8,7 @@ pub(in crate::tune) const BEGINS: &str = "// Headstart begins\n";
 pub(in crate::tune) const ENDS: &str = "// Headstart ends\n";
 
 /// Changes of a text.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::tune) struct Edits {
     /// By the byte in front of which they stand.
     pub insertions: BTreeMap<usize, String>,
@@ -29,6 +29,18 @@ impl Edits {
     /// What takes the place of what starts at this byte, if something does.
     pub(crate) fn exchanged(&self, start: usize) -> Option<&str> {
         self.exchanges.get(&start).map(|(_, other)| other.as_str())
+    }
+
+    /// The same changes of another text, in which each byte stands elsewhere.
+    pub(crate) fn moved(&self, place: impl Fn(usize) -> usize) -> Edits {
+        let insertions = self.insertions.iter();
+        let exchanges = self.exchanges.iter();
+        Edits {
+            insertions: insertions.map(|(&at, text)| (place(at), text.clone())).collect(),
+            exchanges: exchanges
+                .map(|(&start, (end, text))| (place(start), (place(*end), text.clone())))
+                .collect(),
+        }
     }
 
     /// A part of the text with all changes inside. What is inserted at its start comes before it.

@@ -23,7 +23,7 @@ use super::loop_copies::{CopyPlace, LoopCopies, Test};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Cut, Imported, LoopInText, NEXT_LINE, Original, Target};
+use crate::front::ptx::{Cut, Imported, LoopInText, NEXT_LINE, Original, Target, line_at};
 use crate::ir::{Kernel, OpKind, Place};
 use crate::prefetch::{InnerLoop, Loads, Plan, PlanTarget};
 
@@ -158,8 +158,7 @@ fn write_out(edits: &mut Edits, text: &str, number: usize, cut: &Cut, found: &In
 
 /// Says that what follows is the line of this byte.
 fn says_line(text: &str, at: usize) -> String {
-    let line = text[..at].matches('\n').count() + 1;
-    format!("{NEXT_LINE}{line}\n")
+    format!("{NEXT_LINE}{}\n", line_at(text, at))
 }
 
 /// Where the test stands that counts a loop's iterations.

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use super::edits::{BEGINS, ENDS, Edits};
 use crate::back::ptx::given;
 use crate::error::{Error, Result};
-use crate::front::ptx::{LoopInText, NEXT_LINE};
+use crate::front::ptx::{LoopInText, NEXT_LINE, line_at};
 use crate::ir::carried::Carried;
 use crate::ir::{Kernel, OpKind, Place, Type};
 use crate::prefetch::LoopText;
@@ -171,7 +171,7 @@ impl<'l> LoopCopies<'l> {
             before = format!("\tbra ${stem}start;\n");
         }
         if at.says_lines {
-            let line = at.text[..own.span.start].matches('\n').count() + 1;
+            let line = line_at(at.text, own.span.start);
             before.push_str(&format!("{NEXT_LINE}{line}\n"));
             let lines = at.text[own.header.clone()].matches('\n').count();
             header.push_str(&"\n".repeat(lines));

@@ -81,6 +81,7 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
         fill: &Fill::Uninitialized,
         output: true,
         align: 16,
+        is_passed: true,
     };
     worker
         .bind(&[output, worker::Argument::Scalar(Type::I64, 64)])
@@ -94,6 +95,7 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
             groups: [2, 1, 1],
             group: [32, 1, 1],
             dynamic_shared_bytes: 0,
+            cooperative: false,
         },
         code: None,
     };

@@ -196,7 +196,8 @@ fn a_search_without_time_for_another_plan_says_what_is_open() {
     // One of each family first, however many are measured at a time.
     let tried = partial.tried_kinds.len();
     assert!(tried == measured || tried >= 7, "{measured}: {partial:?}");
-    assert!(!partial.open_kinds.is_empty(), "{partial:?}");
+    // With many processors all of them are measured at once.
+    assert!(tried >= 7 || !partial.open_kinds.is_empty(), "{partial:?}");
     assert!(
         partial
             .tried_kinds

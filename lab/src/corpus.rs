@@ -12,7 +12,7 @@ use headstart::files;
 use headstart::front::ptx;
 use headstart::ir::limits;
 use headstart::report::Outputs;
-use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
+use headstart::tune::gpu::{GpuBench, Wanted, as_it_was};
 use headstart::tune::{
     self, Bench, FileSubject, LaunchFile, MeasuredBench, SearchSettings, Subject, Workload, check,
 };
@@ -189,8 +189,8 @@ impl Case<'_> {
 
     /// The entry as it was, and whether the simulator leaves the same bits.
     fn measured(&self, gpu: &mut GpuBench, workload: &Workload) -> Result<Value> {
-        let original = in_its_module(workload)
-            .ok_or_else(|| Error::device("the module's variables cannot be filled on a GPU"))?;
+        let original = workload.original.as_deref();
+        let original = original.ok_or_else(|| Error::bug("an entry came from no module"))?;
         let names = ["original".to_owned()];
         let emitted = vec![Ok((as_it_was(original), Duration::ZERO))];
         let timing = TimingOptions::default();
@@ -226,8 +226,8 @@ fn fastest(gpu: &mut GpuBench, subject: FileSubject) -> Result<(FileSubject, Opt
     let mut right: Option<Vec<Vec<u8>>> = None;
     for subject in std::iter::once(subject).chain(elsewhere) {
         let workload = subject.workload()?;
-        let original = in_its_module(&workload)
-            .ok_or_else(|| Error::device("the module's variables cannot be filled on a GPU"))?;
+        let original = workload.original.as_deref();
+        let original = original.ok_or_else(|| Error::bug("an entry came from no module"))?;
         let (names, emitted) = (
             ["original".to_owned()],
             vec![Ok((as_it_was(original), Duration::ZERO))],

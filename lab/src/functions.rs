@@ -201,6 +201,7 @@ impl<'d> Bench<'d> {
             groups: [self.groups, 1, 1],
             group: [GROUP, 1, 1],
             dynamic_shared_bytes: 0,
+            cooperative: false,
         };
         let candidates = [
             self.load(Some(*function))?,

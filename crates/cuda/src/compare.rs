@@ -130,6 +130,7 @@ impl Comparer {
             groups: [groups as u32, 1, 1],
             group: [GROUP, 1, 1],
             dynamic_shared_bytes: 0,
+            cooperative: false,
         };
         function.launch(geometry, arguments)?;
         self.gpu.wait(PATIENCE)?;

@@ -188,6 +188,7 @@ pub(super) fn refill_with(
                     groups: [groups as u32, 1, 1],
                     group: [fill::GROUP, 1, 1],
                     dynamic_shared_bytes: 0,
+                    cooperative: false,
                 };
                 function.launch(geometry, &arguments)?;
                 // The function must outlive its launch.
@@ -226,6 +227,7 @@ pub(crate) fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
         groups: launch.groups,
         group: launch.group,
         dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+        cooperative: false,
     }
 }
 

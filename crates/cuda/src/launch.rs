@@ -22,6 +22,9 @@ pub struct Geometry {
     /// Dynamic shared memory of a work-group, in bytes.
     #[serde(default)]
     pub dynamic_shared_bytes: u32,
+    /// All work-groups are resident at once, and may wait for each other.
+    #[serde(default)]
+    pub cooperative: bool,
 }
 
 /// A kernel's arguments, laid out as its parameters are: each at a multiple of its own size.
@@ -118,25 +121,28 @@ impl Function {
         ];
         let [x, y, z] = geometry.groups;
         let [i, j, k] = geometry.group;
+        let mut attributes = [sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { cooperative: 1 },
+        }];
+        let config = sys::CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: i,
+            blockDimY: j,
+            blockDimZ: k,
+            sharedMemBytes: geometry.dynamic_shared_bytes,
+            hStream: stream,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: u32::from(geometry.cooperative),
+        };
         // SAFETY: the function is loaded and the context current; `extra` is a list of pairs that ends in null, and its targets
-        // live until the call returns.
-        unsafe {
-            sys::cuLaunchKernel(
-                self.handle(),
-                x,
-                y,
-                z,
-                i,
-                j,
-                k,
-                geometry.dynamic_shared_bytes,
-                stream,
-                std::ptr::null_mut(),
-                extra.as_mut_ptr(),
-            )
-        }
-        .result()
-        .map_err(|error| Failure::of(error, &format!("launching `{}`", self.name())))
+        // and the attributes live until the call returns.
+        unsafe { sys::cuLaunchKernelEx(&config, self.handle(), std::ptr::null_mut(), extra.as_mut_ptr()) }
+            .result()
+            .map_err(|error| Failure::of(error, &format!("launching `{}`", self.name())))
     }
 }
 

@@ -330,6 +330,26 @@ impl Buffer {
             .map_err(|error| Failure::of(error, "copying on the GPU"))
     }
 
+    /// Copies bytes to memory of a module, in the queue's order, without waiting.
+    pub(super) fn copy_out(&self, offset: usize, to: sys::CUdeviceptr, bytes: usize) -> Result<(), Failure> {
+        self.copy(to, self.range(offset, bytes)?, bytes)
+    }
+
+    /// Copies memory of a module to bytes of the buffer, in the queue's order, without waiting.
+    pub(super) fn copy_in(&self, offset: usize, from: sys::CUdeviceptr, bytes: usize) -> Result<(), Failure> {
+        self.copy(self.range(offset, bytes)?, from, bytes)
+    }
+
+    fn copy(&self, to: sys::CUdeviceptr, from: sys::CUdeviceptr, bytes: usize) -> Result<(), Failure> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // SAFETY: one range lies within this buffer, the other in a variable of a loaded module, as the driver says.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.gpu.0.stream) }
+            .map_err(|error| Failure::of(error, "copying on the GPU"))
+    }
+
     /// The address of a range that lies inside.
     fn range(&self, offset: usize, length: usize) -> Result<sys::CUdeviceptr, Failure> {
         match offset.checked_add(length) {

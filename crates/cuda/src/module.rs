@@ -11,6 +11,7 @@ use sys::CUfunction_attribute_enum as Attribute;
 use super::elf;
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
+use super::memory::Buffer;
 use super::ptxas;
 
 /// Room for each of the compiler's two logs, in bytes. Longer logs are cut by the driver.
@@ -264,6 +265,40 @@ impl Function {
             .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
         let loaded = Loaded::new(Arc::clone(&self.0.module), entry)?;
         Ok(Function(Arc::new(loaded)))
+    }
+
+    /// Copies bytes of a buffer to a variable of the module, in the queue's order, without waiting: as many as it has.
+    pub(crate) fn fill_variable(
+        &self,
+        name: &str,
+        from: &Buffer,
+        range: (usize, usize),
+    ) -> Result<(), Failure> {
+        let (variable, bytes) = self.variable(name, range.1)?;
+        from.copy_out(range.0, variable, bytes)
+    }
+
+    /// Copies a variable of the module to bytes of a buffer, likewise.
+    pub(crate) fn fetch_variable(
+        &self,
+        name: &str,
+        to: &Buffer,
+        range: (usize, usize),
+    ) -> Result<(), Failure> {
+        let (variable, bytes) = self.variable(name, range.1)?;
+        to.copy_in(range.0, variable, bytes)
+    }
+
+    /// Where a variable of the module lies, and its size, or this many bytes if it has more.
+    fn variable(&self, name: &str, most: usize) -> Result<(sys::CUdeviceptr, usize), Failure> {
+        self.gpu().enter()?;
+        let text = CString::new(name)
+            .map_err(|_| Failure::new(FailureKind::Request, "a variable's name holds a zero byte"))?;
+        // SAFETY: the module is loaded as long as `self` lives.
+        let found = unsafe { result::module::get_global(self.0.module.module, text) };
+        let (address, bytes) =
+            found.map_err(|error| Failure::of(error, &format!("looking for the variable `{name}`")))?;
+        Ok((address, bytes.min(most)))
     }
 
     pub(super) fn handle(&self) -> sys::CUfunction {

@@ -242,6 +242,8 @@ impl State {
                     ));
                 }
                 (BindArgument::Buffer { .. }, Some(_)) => given.push((index, buffer(argument, poison)?)),
+                // A module's variables are parameters of what is run here.
+                (BindArgument::Variable { .. }, _) => {}
                 (BindArgument::Placed { .. }, _) => {
                     return Err(request_failed("this worker has no addresses"));
                 }

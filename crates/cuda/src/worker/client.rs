@@ -229,7 +229,7 @@ impl Worker {
 
     /// An argument in a request: data without a closed form go through a file.
     fn given(&mut self, argument: &Argument<'_>) -> Result<BindArgument, Failure> {
-        let (element, length, fill, output, align) = match argument {
+        let (element, length, fill, output, align, is_passed) = match argument {
             Argument::Scalar(ty, bits) => {
                 return Ok(BindArgument::Scalar(
                     bits.to_le_bytes()[..ty.bytes() as usize].to_vec(),
@@ -249,13 +249,27 @@ impl Worker {
                     bytes: *bytes,
                 });
             }
+            Argument::Variable {
+                name,
+                of,
+                start,
+                bytes,
+            } => {
+                return Ok(BindArgument::Variable {
+                    name: (*name).to_owned(),
+                    of: *of,
+                    start: *start,
+                    bytes: *bytes,
+                });
+            }
             Argument::Buffer {
                 element,
                 length,
                 fill,
                 output,
                 align,
-            } => (*element, *length, *fill, *output, *align),
+                is_passed,
+            } => (*element, *length, *fill, *output, *align, *is_passed),
         };
         let fill = match fill {
             Fill::Uninitialized => Contents::Uninitialized,
@@ -280,6 +294,7 @@ impl Worker {
             fill,
             output,
             align,
+            is_passed,
         })
     }
 
@@ -536,6 +551,8 @@ pub enum Argument<'a> {
         output: bool,
         /// The alignment of its first byte: a power of two.
         align: u32,
+        /// Whether its address is a parameter's argument.
+        is_passed: bool,
     },
     /// An output at an address, which is not passed: other arguments lead there.
     Placed {
@@ -549,6 +566,17 @@ pub enum Argument<'a> {
         /// That argument's position.
         of: usize,
         /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
+    },
+    /// A variable that each module has of its own: [`BindArgument::Variable`].
+    Variable {
+        /// Its name in the modules.
+        name: &'a str,
+        /// The position of the argument whose memory it is.
+        of: usize,
+        /// Where it starts in that, in bytes.
+        start: u64,
+        /// Its size in bytes.
         bytes: u64,
     },
 }

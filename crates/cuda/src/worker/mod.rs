@@ -31,6 +31,7 @@ mod initial;
 mod output;
 mod reference;
 mod serve;
+mod variables;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -279,6 +280,8 @@ pub enum BindArgument {
         /// The alignment of its first byte: a power of two.
         #[serde(default = "least_alignment")]
         align: u32,
+        /// Whether its address is a parameter's argument.
+        is_passed: bool,
     },
     /// An output of bytes at an address, which is not passed: other arguments lead there.
     Placed {
@@ -294,6 +297,18 @@ pub enum BindArgument {
         /// That parameter's position.
         of: usize,
         /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
+    },
+    /// No parameter: a variable that each module has of its own. Before a launch it gets what this memory holds, and an output
+    /// gets what it holds behind it.
+    Variable {
+        /// Its name in the modules.
+        name: String,
+        /// The position of the argument whose memory it is.
+        of: usize,
+        /// Where it starts in that, in bytes.
+        start: u64,
+        /// Its size in bytes.
         bytes: u64,
     },
 }

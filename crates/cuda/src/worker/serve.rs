@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::compile;
 use super::initial::{Initial, bytes_of};
 use super::reference::{Fills, Ran, Reference, Referred};
+use super::variables::Variable;
 use super::{BindArgument, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::PtxTarget;
 use crate::compare::{Comparer, POISONS};
@@ -109,6 +110,7 @@ pub(super) enum Bound {
         /// For a checked input: a checksum of its expected contents; none if it is to be filled.
         sum: Option<u64>,
     },
+    Variable(Variable),
     /// This many bytes into the buffer of this argument.
     Part {
         of: usize,
@@ -253,7 +255,10 @@ impl State {
             .iter()
             .filter_map(|given| match given {
                 BindArgument::Placed { address, length, .. } => Some((*address, *length as usize)),
-                BindArgument::Scalar(_) | BindArgument::Buffer { .. } | BindArgument::Part { .. } => None,
+                BindArgument::Scalar(_)
+                | BindArgument::Buffer { .. }
+                | BindArgument::Part { .. }
+                | BindArgument::Variable { .. } => None,
             })
             .collect();
         let mut placed = self.gpu.allocate_at(&at)?.into_iter();
@@ -286,9 +291,17 @@ impl State {
             })
             .collect::<Result<Vec<_>, Failure>>()?;
         let gpu = self.gpu.clone();
-        let mut before = || match restore {
-            true => self.refill_given(),
-            false => Ok(()),
+        let fill = |state: &State| {
+            let mut all = candidates.iter();
+            all.try_for_each(|own| state.fill_variables(&own.function))
+        };
+        fill(self)?;
+        let mut before = || {
+            if restore {
+                self.refill_given()?;
+                fill(self)?;
+            }
+            Ok(())
         };
         time(&gpu, &candidates, options, &mut before)
     }
@@ -299,7 +312,7 @@ impl State {
         given: &BindArgument,
         placed: &mut impl Iterator<Item = Buffer>,
     ) -> Result<Bound, Failure> {
-        let (element, length, mut initial, output, align) = match given {
+        let (element, length, mut initial, output, align, is_passed) = match given {
             BindArgument::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
             BindArgument::Placed { length, fill, .. } => {
                 let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
@@ -323,13 +336,27 @@ impl State {
                     bytes: *bytes,
                 });
             }
+            BindArgument::Variable {
+                name,
+                of,
+                start,
+                bytes,
+            } => {
+                return Ok(Bound::Variable(Variable {
+                    name: name.clone(),
+                    of: *of,
+                    start: *start,
+                    bytes: *bytes,
+                }));
+            }
             BindArgument::Buffer {
                 element,
                 length,
                 fill,
                 output,
                 align,
-            } => (element, *length, Initial::of(fill), *output, *align),
+                is_passed,
+            } => (element, *length, Initial::of(fill), *output, *align, *is_passed),
         };
         let element = Type::parse(element)
             .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is not a type")))?;
@@ -348,7 +375,7 @@ impl State {
             length,
             initial,
             output,
-            is_passed: true,
+            is_passed,
             sum: None,
         })
     }
@@ -367,11 +394,13 @@ impl State {
     pub(super) fn launch(&self, module: &str, limit: Duration) -> Result<f64, Failure> {
         let (function, geometry) = self.module(module)?;
         let arguments = self.arguments();
+        self.fill_variables(&function)?;
         let (mut start, mut end) = (self.gpu.event()?, self.gpu.event()?);
         start.record()?;
         function.launch(geometry, &arguments)?;
         end.record()?;
         end.wait(limit)?;
+        self.fetch_variables(&function)?;
         let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
         self.gpu.hand_over_prints()?;
         Ok(elapsed_ns)
@@ -421,7 +450,7 @@ impl State {
         for argument in &self.arguments {
             match argument {
                 Bound::Scalar(bytes) => arguments.push(bytes),
-                Bound::Buffer { is_passed: false, .. } => {}
+                Bound::Buffer { is_passed: false, .. } | Bound::Variable(_) => {}
                 Bound::Buffer { memory, .. } => arguments.push_address(memory.address()),
                 Bound::Part { of, bytes } => match self.arguments.get(*of) {
                     Some(Bound::Buffer { memory, .. }) => arguments.push_address(memory.address() + bytes),

@@ -232,6 +232,7 @@ fn launched(
         groups: [trial.groups, 1, 1],
         group: [trial.group, 1, 1],
         dynamic_shared_bytes: 0,
+        cooperative: false,
     };
     function.launch(geometry, &arguments)?;
     memory.gpu().wait(LIMIT)?;

@@ -126,6 +126,7 @@ fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
         fill: &Fill::Uninitialized,
         output: true,
         align: 16,
+        is_passed: true,
     };
     worker.bind(&[output]).expect("it binds");
     let expected = Arc::new(vec![vec![1, 2]]);
@@ -178,6 +179,7 @@ fn a_worker_whose_compiler_is_busy_is_replaced() {
             groups: [1; 3],
             group: [32, 1, 1],
             dynamic_shared_bytes: 0,
+            cooperative: false,
         },
         code: None,
     };
@@ -241,6 +243,7 @@ fn what_takes_long_is_compiled_by_several_processes() {
             groups: [1; 3],
             group: [32, 1, 1],
             dynamic_shared_bytes: 0,
+            cooperative: false,
         },
         code: None,
     };
@@ -332,6 +335,7 @@ fn requests_are_one_line_each() {
                 groups: [1; 3],
                 group: [32, 1, 1],
                 dynamic_shared_bytes: 0,
+                cooperative: false,
             },
             code: None,
         }],

@@ -49,10 +49,18 @@ impl LaunchFile {
         };
         let fields = original.map_or(&[][..], |original| &original.fields);
         let named = self.as_the_kernel_names(kernel, fields);
-        Ok(Workload {
+        let mut workload = Workload {
             original: original.cloned(),
             ..named.workload_with(kernel, &[], variable)?
-        })
+        };
+        // A GPU's driver has its own.
+        let origins = original.into_iter().flat_map(|original| &original.parameters);
+        for (given, origin) in workload.given.iter_mut().zip(origins) {
+            if let (ArgumentSpec::Output { compare, .. }, Origin::Workspace) = (given, origin) {
+                *compare = Compare::Any;
+            }
+        }
+        Ok(workload)
     }
 
     /// The file with the kernel's names of the parameters that it calls as the source does: `args.scale` for `param_0_16`.

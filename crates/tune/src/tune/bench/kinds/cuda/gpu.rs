@@ -1,6 +1,7 @@
 //! Kernels with the same parameters, compared on a GPU: compiled, checked and timed in a
 //! [worker](crate::device::cuda::worker).
 
+mod arguments;
 mod held;
 mod own;
 mod spilled;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arguments::{Passed, arguments, passed};
 use held::have_the_same_arguments;
 use own::Known;
 use rayon::prelude::*;
@@ -19,17 +21,15 @@ use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
-use crate::device::cuda::worker::{Argument, Loaded, Module, OutputContents, Worker};
-use crate::device::{Fill, Pattern};
-use crate::front::ptx::{Origin, Original};
-use crate::ir::limits::BUFFER_ALIGNMENT;
-use crate::ir::{Kernel, Param, Type};
+use crate::device::cuda::worker::{Loaded, Module, OutputContents, Worker};
+use crate::front::ptx::Origin;
+use crate::ir::Kernel;
 use crate::report::Outputs;
 use crate::tune::bench::Held;
 use crate::tune::check::{approximates, compare, compare_across};
 pub use crate::tune::modules::drop_in::as_it_was;
 use crate::tune::modules::drop_in::in_place;
-use crate::tune::subject::workload::{ArgumentSpec, Workload};
+use crate::tune::subject::workload::Workload;
 use crate::{Error, Result};
 
 /// A GPU on which kernels are compared.
@@ -169,34 +169,27 @@ impl GpuBench {
         Ok(measured)
     }
 
-    /// What a kernel takes of a core, as the driver computes it for the texts that it is measured in and given away in.
+    /// What a kernel takes of a core, as the driver computes it.
     ///
     /// # Errors
     /// It cannot be emitted or compiled, or the worker is lost for good.
-    pub(crate) fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Vec<Held>> {
-        let mut texts = vec![emit(workload, kernel, &self.options(workload))?];
-        if let (Some(original), None) = (&workload.original, in_its_module(workload)) {
-            texts.push(in_place(original, workload, kernel)?);
-        }
-        let mut held = Vec::new();
-        for (number, ptx) in texts.iter().enumerate() {
-            let name = format!("held {number}");
-            let loaded = self.worker.load(vec![module(&name, ptx, workload)])?;
-            self.worker.unload(&[name])?;
-            for loaded in loaded {
-                let Loaded {
-                    compiled,
-                    groups_per_core,
-                } = loaded?;
-                held.push(Held {
-                    groups_per_core,
-                    registers: compiled.registers,
-                    spilled_bytes: compiled.local_bytes,
-                    shared_bytes: u64::from(compiled.static_shared_bytes + ptx.dynamic_shared_bytes),
-                });
-            }
-        }
-        Ok(held)
+    pub(crate) fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Held> {
+        let ptx = emit(workload, kernel, &self.options(workload))?;
+        let name = "held".to_owned();
+        let mut loaded = self.worker.load(vec![module(&name, &ptx, workload)])?;
+        self.worker.unload(&[name])?;
+        let Loaded {
+            compiled,
+            groups_per_core,
+        } = loaded
+            .pop()
+            .ok_or_else(|| Error::bug("a module was not loaded"))??;
+        Ok(Held {
+            groups_per_core,
+            registers: compiled.registers,
+            spilled_bytes: compiled.local_bytes,
+            shared_bytes: u64::from(compiled.static_shared_bytes + ptx.dynamic_shared_bytes),
+        })
     }
 
     /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
@@ -277,7 +270,7 @@ impl GpuBench {
     ) -> Result<(Vec<Result<Compilation>>, Vec<usize>)> {
         let mut compiled = self.compiled_once(workload, kernels)?;
         // Where work-groups wait for each other, fewer of them may not be enough.
-        let again = match in_its_module(workload) {
+        let again = match workload.original {
             None if waits(&workload.kernel).is_empty() => {
                 self.compiled_without_spilling(workload, kernels, &compiled)?
             }
@@ -510,175 +503,31 @@ fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
             groups: workload.groups,
             group: workload.group,
             dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+            cooperative: is_cooperative(workload),
         },
         code: None,
     }
 }
 
-/// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is
-/// that entry itself.
+/// A kernel in PTX: in a module of its own, or in that of the entry that it was read from.
 fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> {
-    let Some(original) = in_its_module(workload) else {
-        return ptx::emit(kernel, options);
-    };
-    in_place(original, workload, kernel)
-}
-
-/// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
-/// module's variables, so these must have the text's contents, and be read-only. Nor may its launch be cooperative: a kernel
-/// that waits for its grid is measured in a module of our own, where the workspace is a buffer like any other.
-pub fn in_its_module(workload: &Workload) -> Option<&Original> {
-    let original = workload.original.as_deref()?;
-    let as_said = |(origin, given): (&Origin, &ArgumentSpec)| match (origin, given) {
-        (Origin::Parameter { .. }, _) => true,
-        (
-            Origin::Structure { bytes: size, .. },
-            ArgumentSpec::Input {
-                fill: Fill::Bytes(bytes),
-                ..
-            },
-        ) => bytes.len() as u64 == *size,
-        (
-            Origin::Variable {
-                bytes: Some(said), ..
-            },
-            ArgumentSpec::Input {
-                fill: Fill::Bytes(bytes),
-                ..
-            },
-        ) => said == bytes,
-        (Origin::Variable { bytes: None, .. }, ArgumentSpec::Input { fill, .. }) => {
-            matches!(fill, Fill::Pattern(Pattern::Constant(0)))
-        }
-        _ => false,
-    };
-    original
-        .parameters
-        .iter()
-        .zip(&workload.given)
-        .all(as_said)
-        .then_some(original)
-}
-
-/// The arguments of a launch: all parameters, or those of the module that the kernel was read from, each at its offset.
-fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
-    let params = params_of_arguments(workload);
-    let part = |of: usize, start: u64| {
-        let size = match &workload.given[of] {
-            ArgumentSpec::Input { element, .. } | ArgumentSpec::Output { element, .. } => element.bytes(),
-            _ => 1,
-        };
-        Argument::Part {
-            // Whose memory it is was checked when the launch was described.
-            of: params
-                .iter()
-                .position(|other| *other == Passed::Param(of))
-                .unwrap_or(0),
-            bytes: start.saturating_mul(u64::from(size)),
-        }
-    };
-    let of = |passed: &Passed| match *passed {
-        Passed::Param(param) => match (workload.pointer(param), &workload.given[param]) {
-            (Some(address), _) => Argument::Scalar(Type::I64, address),
-            (None, ArgumentSpec::Part { of, start }) => part(*of, *start),
-            (None, given) => argument(given, workload.kernel.params.get(param)),
-        },
-        Passed::Byte(byte) => Argument::Scalar(Type::I8, u64::from(byte)),
-    };
-    let placed = workload.placed.iter().flat_map(|placed| &placed.memory);
-    let placed = placed.map(|own| Argument::Placed {
-        address: own.address,
-        bytes: &own.bytes,
-    });
-    params.iter().map(of).chain(placed).collect()
-}
-
-/// The kind of an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passed {
-    /// The argument of the parameter of this number.
-    Param(usize),
-    /// A byte between two, or of a structure.
-    Byte(u8),
-}
-
-/// The arguments of a launch, in order.
-fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
-    let Some(original) = in_its_module(workload) else {
-        return (0..workload.given.len()).map(Passed::Param).collect();
-    };
-    // The bytes of structures come first, so that members that are parameters as well take their place.
-    let mut passed = vec![Passed::Byte(0); original.parameter_bytes as usize];
-    let all = || original.parameters.iter().zip(&workload.given).enumerate();
-    for (_, (origin, given)) in all() {
-        if let Origin::Structure { position, .. } = origin
-            && let ArgumentSpec::Input {
-                fill: Fill::Bytes(bytes),
-                ..
-            } = given
-        {
-            let places = passed.iter_mut().skip(*position as usize);
-            places
-                .zip(bytes.iter())
-                .for_each(|(place, byte)| *place = Passed::Byte(*byte));
-        }
+    match &workload.original {
+        Some(original) => in_place(original, workload, kernel),
+        None => ptx::emit(kernel, options),
     }
-    // The arguments of each parameter, from the last one on, so that the offsets of those before stay.
-    let mut params: Vec<(usize, usize, usize)> = all()
-        .filter_map(|(param, (origin, given))| {
-            let Origin::Parameter { position, .. } = origin else {
-                return None;
-            };
-            let bytes = match given {
-                ArgumentSpec::Scalar(ty, _) => ty.bytes() as usize,
-                _ => 8,
-            };
-            Some((*position as usize, bytes, param))
-        })
-        .collect();
-    params.sort_unstable_by_key(|own| std::cmp::Reverse(own.0));
-    for (start, bytes, param) in params {
-        let end = (start + bytes).min(passed.len());
-        if start < end {
-            passed.splice(start..end, [Passed::Param(param)]);
-        }
-    }
-    passed
 }
 
-/// A launch's argument for a parameter.
-fn argument<'w>(given: &'w ArgumentSpec, param: Option<&Param>) -> Argument<'w> {
-    let facts = param.and_then(|param| param.facts);
-    let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {
-        facts.align.max(BUFFER_ALIGNMENT).next_power_of_two()
-    });
-    let (element, length, fill, output) = match given {
-        ArgumentSpec::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
-        ArgumentSpec::Part { of, .. } => return Argument::Part { of: *of, bytes: 0 },
-        ArgumentSpec::Input {
-            element,
-            length,
-            fill,
-        } => (element, length, fill, false),
-        ArgumentSpec::Output {
-            element,
-            length,
-            fill,
-            ..
-        } => (element, length, fill, true),
-    };
-    Argument::Buffer {
-        element: *element,
-        length: *length,
-        fill,
-        output,
-        align,
-    }
+/// Whether work-groups meet: then the driver gives the launch a workspace.
+fn is_cooperative(workload: &Workload) -> bool {
+    let mut origins = workload.original.iter().flat_map(|original| &original.parameters);
+    origins.any(|origin| *origin == Origin::Workspace)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Type;
+    use crate::tune::subject::workload::ArgumentSpec;
 
     #[test]
     fn registers_are_spent_only_where_cores_hold_few_work_items() {

@@ -126,7 +126,7 @@ impl Measures for GpuBench {
     }
 
     fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
-        GpuBench::held(self, workload, kernel).map(Some)
+        GpuBench::held(self, workload, kernel).map(|held| Some(vec![held]))
     }
 }
 

@@ -16,10 +16,7 @@ use std::time::Duration;
 use chance::{Class, Words};
 use host_memory::check_host_memory;
 
-use super::{
-    GpuBench, Measured, Passed, arguments, have_the_same_arguments, in_its_module, params_of_arguments,
-    take_the_faster,
-};
+use super::{GpuBench, Measured, Passed, arguments, have_the_same_arguments, passed, take_the_faster};
 use crate::device::Fill;
 use crate::device::cuda::compare::{Difference, POISONS};
 use crate::device::cuda::failure::{Failure, FailureKind};
@@ -227,7 +224,7 @@ impl GpuBench {
         Ok(Against {
             own: Own {
                 elapsed_ns: referred.elapsed_ns,
-                is_its_module: in_its_module(workload).is_some(),
+                is_its_module: workload.original.is_some(),
                 guarded: referred.guarded,
                 restored,
                 findings: self.findings(workload),
@@ -578,9 +575,8 @@ impl GpuBench {
 
     /// The name of an input among arguments that were written.
     fn written_input<'w>(&self, workload: &'w Workload, wrote: &[usize]) -> Option<&'w str> {
-        let params = params_of_arguments(workload);
-        match *params.get(*wrote.first()?)? {
-            Passed::Param(param) => Some(&workload.kernel.params.get(param)?.name),
+        match *passed(workload).get(*wrote.first()?)? {
+            Passed::Param(param) | Passed::Held(param) => Some(&workload.kernel.params.get(param)?.name),
             Passed::Byte(_) => None,
         }
     }

@@ -1,35 +1,17 @@
-// Plain CUDA beside Headstart's kernels, as one writes it: restrict, vectors where they fit, no prefetching by hand.
-//
-// Reads paths of workloads, one a line (lab/src/manifest.rs says how they are written), and answers each
-// with a line of JSON: name, times in nanoseconds, the geometry. Each kernel is tried with work-groups of several
-// sizes, and the fastest is told. The data and the state of the L2 cache are those of the workload: `flushed` reads a
-// buffer of ten times the cache before each launch.
+// CUDA beside Headstart's kernels. "Plain CUDA" is what one writes: restrict, vectors where they fit, no prefetching by
+// hand; each kernel is tried with work-groups of several sizes, and the fastest is told. Beside it stand Thrust's functions
+// for moves and searches, and for a search of a graph the advance that graph libraries use.
 //
 //     nvcc -O3 -arch sm_90 -o gallery gallery.cu
 
-#include <cuda_fp16.h>
+#include "workload.cuh"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#define CHECK(call)                                                                     \
-    do {                                                                                \
-        cudaError_t error = (call);                                                     \
-        if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));  \
-    } while (0)
-
-using std::string;
-typedef unsigned int u32;
+#include <cub/device/device_scan.cuh>
+#include <thrust/binary_search.h>
+#include <thrust/execution_policy.h>
+#include <thrust/gather.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/scatter.h>
 
 // Four at once, as two accesses of 16 bytes.
 struct __align__(16) Doubles {
@@ -103,6 +85,44 @@ __global__ void bfs(const u32* __restrict__ frontier, const u32* __restrict__ st
     for (u32 edge = starts[vertex] + threadIdx.x % 32; edge < starts[vertex + 1]; edge += 32) {
         u32 neighbour = columns[edge], bit = 1u << (neighbour % 32);
         if (!(visited[neighbour / 32] & bit)) atomicOr(&next[neighbour / 32], bit);
+    }
+}
+
+// The edges of a frontier's vertices.
+struct Degree {
+    const u32* starts;
+    __host__ __device__ u32 operator()(u32 vertex) const { return starts[vertex + 1] - starts[vertex]; }
+};
+
+// The first vertex of the frontier that has edges behind this one.
+__device__ u32 owner(const u32* ends, u32 low, u32 high, u32 edge) {
+    while (low < high) {
+        u32 middle = low + (high - low) / 2;
+        if (ends[middle] > edge) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+// Work-groups share out the edges, as many for each, whatever vertex has them: `ends` has how many edges the frontier's
+// vertices have up to each of them. This is the advance of Merrill and others (PPoPP 2012), of Gunrock and cuGraph.
+const u32 TILE = 2048;
+__global__ void advance(const u32* __restrict__ frontier, const u32* __restrict__ starts,
+                        const u32* __restrict__ columns, const u32* __restrict__ visited, u32* next,
+                        const u32* __restrict__ ends, u32 count) {
+    __shared__ u32 owners[2];
+    u32 total = ends[count - 1];
+    for (size_t first = blockIdx.x * (size_t)TILE; first < total; first += gridDim.x * (size_t)TILE) {
+        u32 end = min((size_t)total, first + TILE);
+        if (threadIdx.x < 2) owners[threadIdx.x] = owner(ends, 0, count - 1, threadIdx.x == 0 ? (u32)first : end - 1);
+        __syncthreads();
+        for (u32 at = first + threadIdx.x; at < end; at += blockDim.x) {
+            u32 own = owner(ends, owners[0], owners[1], at);
+            u32 neighbour = columns[starts[frontier[own]] + at - (own ? ends[own - 1] : 0)];
+            u32 bit = 1u << (neighbour % 32);
+            if (!(visited[neighbour / 32] & bit)) atomicOr(&next[neighbour / 32], bit);
+        }
+        __syncthreads();
     }
 }
 
@@ -198,265 +218,135 @@ __global__ void attention(const float4* __restrict__ queries, const u32* __restr
     result[i] = make_float4(sum.x * scale, sum.y * scale, sum.z * scale, sum.w * scale);
 }
 
-// ---- data
-
-__device__ uint64_t splitmix64(uint64_t index, uint64_t seed) {
-    uint64_t z = (index + 1) * 0x9E3779B97F4A7C15ull + seed;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
-}
-
-enum Kind { CONSTANT, STEPS, BELOW, FRACTIONS };
-
-template <typename T>
-__global__ void fill(T* out, size_t length, Kind kind, uint64_t a, uint64_t b, double low) {
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < length; i += gridDim.x * (size_t)blockDim.x) {
-        if (kind == FRACTIONS) out[i] = (T)(low + (double)((i * 2654435761ull >> 8) & 0xffff) / 65536.0);
-        else out[i] = (T)(long long)(kind == CONSTANT ? a : kind == STEPS ? a + i * b : splitmix64(i, b) % a);
-    }
-}
-
-struct Buffer {
-    void* at = nullptr;
-    size_t length = 0, bytes = 0;
-    template <typename T> T* as() const { return (T*)at; }
-};
-
-struct Workload {
-    string kernel, answer;
-    bool flushed = true;
-    int rounds = 9;
-    std::map<string, string> settings;
-    std::map<string, Buffer> buffers;
-    std::map<string, uint64_t> scalars;
-    Buffer output;
-
-    ~Workload() {
-        for (auto& named : buffers) cudaFree(named.second.at);
-    }
-    Buffer& operator[](const string& name) {
-        if (!buffers.count(name)) throw std::runtime_error("there is no " + name);
-        return buffers[name];
-    }
-};
-
-static size_t size_of(const string& element) {
-    if (element == "f16") return 2;
-    if (element == "f64" || element == "i64") return 8;
-    return 4;
-}
-
-static Buffer allocate(const string& element, size_t length) {
-    Buffer buffer;
-    buffer.length = length;
-    buffer.bytes = length * size_of(element);
-    CHECK(cudaMalloc(&buffer.at, std::max<size_t>(buffer.bytes, 1)));
-    CHECK(cudaMemset(buffer.at, 0, buffer.bytes));
-    return buffer;
-}
-
-static void load(const Buffer& buffer, const string& element, std::istringstream& words) {
-    string kind;
-    words >> kind;
-    if (kind == "file") {
-        string path;
-        words >> path;
-        std::vector<char> bytes(buffer.bytes);
-        std::ifstream file(path, std::ios::binary);
-        if (!file.read(bytes.data(), bytes.size())) throw std::runtime_error(path + " is too short");
-        CHECK(cudaMemcpy(buffer.at, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
-        return;
-    }
-    uint64_t a = 0, b = 0;
-    double low = 0;
-    Kind number = kind == "steps" ? STEPS : kind == "below" ? BELOW : kind == "fractions" ? FRACTIONS : CONSTANT;
-    if (number == FRACTIONS) words >> low;
-    else words >> a >> b;
-    if (element == "f16") fill<<<1024, 256>>>(buffer.as<__half>(), buffer.length, number, a, b, low);
-    else if (element == "f32") fill<<<1024, 256>>>(buffer.as<float>(), buffer.length, number, a, b, low);
-    else if (element == "f64") fill<<<1024, 256>>>(buffer.as<double>(), buffer.length, number, a, b, low);
-    else if (element == "i64") fill<<<1024, 256>>>(buffer.as<uint64_t>(), buffer.length, number, a, b, low);
-    else fill<<<1024, 256>>>(buffer.as<u32>(), buffer.length, number, a, b, low);
-    CHECK(cudaDeviceSynchronize());
-}
-
-static void read(Workload& workload, const string& path) {
-    std::ifstream file(path);
-    if (!file) throw std::runtime_error(path + " cannot be read");
-    for (string line; std::getline(file, line);) {
-        std::istringstream words(line);
-        string word, name, element;
-        size_t length;
-        words >> word >> name;
-        if (word == "kernel") workload.kernel = name;
-        else if (word == "cache") workload.flushed = name == "flushed";
-        else if (word == "rounds") workload.rounds = std::stoi(name);
-        else if (word == "answer") workload.answer = name;
-        else if (word == "set") words >> workload.settings[name];
-        else if (word == "scalar") words >> workload.scalars[name];
-        else if (word == "output" || word == "buffer") {
-            words >> element >> length;
-            Buffer buffer = allocate(element, length);
-            workload.buffers[name] = buffer;
-            if (word == "buffer") load(buffer, element, words);
-            else if (!workload.output.at) workload.output = buffer;
-        }
-    }
-}
-
 // ---- what is launched
 
-struct Launch {
-    size_t items;                         // work-items that are needed
-    std::vector<int> groups;              // sizes of work-groups to try
-    std::function<void(int, int)> run;    // grid, work-group
+const std::vector<int> SIZES = {64, 128, 256, 512};
+
+static std::vector<Peer> moves(Workload& w) {
+    auto *source = w["source"].as<float>(), *result = w["result"].as<float>();
+    auto* indices = w["indices"].as<u32>();
+    size_t count = w["indices"].length;
+    auto here = thrust::cuda::par_nosync;
+    if (w.kernel == "index-select")
+        return {sized("plain CUDA", count, SIZES, [=](int grid, int group) {
+                    index_select<<<grid, group>>>(source, indices, result, count);
+                }),
+                {"Thrust gather", {{"", [=] { thrust::gather(here, indices, indices + count, source, result); }}}}};
+    return {sized("plain CUDA", count, SIZES,
+                  [=](int grid, int group) { scatter<<<grid, group>>>(source, indices, result, count); }),
+            {"Thrust scatter", {{"", [=] { thrust::scatter(here, source, source + count, indices, result); }}}}};
+}
+
+static Peer hashed(Workload& w) {
+    auto *keys = w["keys"].as<u32>(), *values = w["values"].as<u32>();
+    auto* table = w["table"].as<uint2>();
+    size_t count = w["keys"].length;
+    u32 bits = w.scalars["bits"];
+    return sized("plain CUDA", count, SIZES,
+                 [=](int grid, int group) { hash_probe<<<grid, group>>>(keys, table, values, count, bits); });
+}
+
+static std::vector<Peer> searches(Workload& w) {
+    auto *queries = w["queries"].as<u32>(), *smaller = w["smaller"].as<u32>();
+    size_t count = w["queries"].length;
+    u32 levels = std::stoul(w.settings["levels"]);
+    bool is_tree = w.kernel == "btree";
+    u32* sorted = w[is_tree ? "nodes" : "sorted"].as<u32>();
+    // The kernel never asks for the last number of the list; a tree's leaves are a sorted list, behind the other nodes.
+    size_t length = ((size_t)1 << levels) - 1;
+    u32* list = sorted;
+    if (is_tree) {
+        length = std::stoull(w.settings["root"]) << (4 * (levels - 1));
+        list = sorted + w["nodes"].length - length;
+    }
+    Peer plain = sized("plain CUDA", count, SIZES, [=](int grid, int group) {
+        if (is_tree) btree<<<grid, group>>>((const uint4*)sorted, queries, smaller, count, levels);
+        else binary_search<<<grid, group>>>(sorted, queries, smaller, count, levels);
+    });
+    auto bound = [=] {
+        thrust::lower_bound(thrust::cuda::par_nosync, list, list + length, queries, queries + count, smaller);
+    };
+    return {plain, {is_tree ? "Thrust lower_bound in the leaves" : "Thrust lower_bound", {{"", bound}}}};
+}
+
+static std::vector<Peer> step(Workload& w) {
+    auto *frontier = w["frontier"].as<u32>(), *starts = w["starts"].as<u32>(), *columns = w["columns"].as<u32>();
+    auto *visited = w["visited"].as<u32>(), *next = w["next"].as<u32>();
+    size_t count = w["frontier"].length, bytes = 0;
+    auto degrees = thrust::make_transform_iterator(frontier, Degree{starts});
+    Buffer ends = w.buffers["ends"] = allocate("i32", count);
+    CHECK(cub::DeviceScan::InclusiveSum(nullptr, bytes, degrees, ends.as<u32>(), (u32)count));
+    Buffer room = w.buffers["room of the scan"] = allocate("i32", bytes / 4 + 1);
+    auto balanced = [=] {
+        size_t given = bytes;
+        CHECK(cub::DeviceScan::InclusiveSum(room.at, given, degrees, ends.as<u32>(), (u32)count));
+        advance<<<1056, 256>>>(frontier, starts, columns, visited, next, ends.as<u32>(), (u32)count);
+    };
+    return {sized("plain CUDA", count * 32, SIZES, [=](int grid, int group) {
+                bfs<<<grid, group>>>(frontier, starts, columns, visited, next, count);
+            }),
+            {"CUDA with CUB, edges shared out as in Gunrock", {{"", balanced}}}};
+}
+
+static Peer ranked(Workload& w) {
+    auto *starts = w["starts"].as<u32>(), *columns = w["columns"].as<u32>();
+    auto *given = w["given"].as<float>(), *ranks = w["ranks"].as<float>();
+    u32 vertices = w["ranks"].length;
+    return sized("plain CUDA", (size_t)vertices * 8, SIZES, [=](int grid, int group) {
+        pagerank<8><<<grid, group>>>(starts, columns, given, ranks, vertices);
+    });
+}
+
+static Peer looked_up(Workload& w) {
+    auto *materials = w["materials"].as<u32>(), *energies = w["energies"].as<u32>(), *starts = w["starts"].as<u32>();
+    auto *nuclides = w["nuclides"].as<u32>(), *index = w["index"].as<u32>();
+    auto *shares = w["shares"].as<float>(), *densities = w["densities"].as<float>();
+    auto *points = w["points"].as<float4>(), *result = w["result"].as<float4>();
+    size_t count = w["materials"].length;
+    u32 nuclide_count = w.scalars["nuclide_count"], point_count = w.scalars["point_count"];
+    return sized("plain CUDA", count, {32, 64, 128, 256}, [=](int grid, int group) {
+        cross_section<<<grid, group>>>(materials, energies, shares, starts, nuclides, densities, index, points, result,
+                                       count, nuclide_count, point_count);
+    });
+}
+
+static Peer priced(Workload& w) {
+    auto *noise = w["noise"].as<Doubles>(), *volatilities = w["volatilities"].as<Doubles>();
+    auto* payoffs = w["payoffs"].as<double>();
+    u32 steps = w.scalars["steps"];
+    uint64_t bits = w.scalars["strike"];
+    double strike;
+    memcpy(&strike, &bits, 8);
+    return sized("plain CUDA", w["payoffs"].length, {32, 64, 128}, [=](int grid, int group) {
+        option_pricing<<<grid, group>>>(noise, volatilities, payoffs, steps, strike);
+    });
+}
+
+static Peer decoded(Workload& w) {
+    auto *queries = w["queries"].as<float4>(), *result = w["result"].as<float4>();
+    auto *pages = w["pages"].as<u32>(), *lengths = w["lengths"].as<u32>();
+    auto *keys = w["keys"].as<uint2>(), *values = w["values"].as<uint2>();
+    u32 sequences = w["lengths"].length, longest = w.scalars["longest"], heads = w.scalars["heads"];
+    return sized("plain CUDA", (size_t)sequences * heads * 32, {32, 64, 128, 256}, [=](int grid, int group) {
+        attention<<<grid, group>>>(queries, pages, lengths, keys, values, result, sequences, longest, heads);
+    });
+}
+
+static const std::map<string, Peers> KERNELS = {
+    {"index-select", moves},
+    {"scatter", moves},
+    {"scatter-shared", moves},
+    {"hash-probe", [](Workload& w) { return std::vector<Peer>{hashed(w)}; }},
+    {"binary-search", searches},
+    {"btree", searches},
+    {"bfs", step},
+    {"pagerank", [](Workload& w) { return std::vector<Peer>{ranked(w)}; }},
+    {"cross-section", [](Workload& w) { return std::vector<Peer>{looked_up(w)}; }},
+    {"option-pricing", [](Workload& w) { return std::vector<Peer>{priced(w)}; }},
+    {"attention", [](Workload& w) { return std::vector<Peer>{decoded(w)}; }},
 };
 
-static Launch prepare(Workload& w) {
-    std::vector<int> sizes = {64, 128, 256, 512};
-    const string& k = w.kernel;
-    if (k == "index-select" || k == "scatter" || k == "scatter-shared") {
-        auto *source = w["source"].as<float>(), *result = w["result"].as<float>();
-        auto* indices = w["indices"].as<u32>();
-        size_t count = w["indices"].length;
-        bool gathers = k == "index-select";
-        return {count, sizes, [=](int grid, int group) {
-                    if (gathers) index_select<<<grid, group>>>(source, indices, result, count);
-                    else scatter<<<grid, group>>>(source, indices, result, count);
-                }};
-    }
-    if (k == "hash-probe") {
-        auto *keys = w["keys"].as<u32>(), *values = w["values"].as<u32>();
-        auto* table = w["table"].as<uint2>();
-        size_t count = w["keys"].length;
-        u32 bits = w.scalars["bits"];
-        return {count, sizes, [=](int grid, int group) { hash_probe<<<grid, group>>>(keys, table, values, count, bits); }};
-    }
-    if (k == "binary-search" || k == "btree") {
-        auto *queries = w["queries"].as<u32>(), *smaller = w["smaller"].as<u32>();
-        size_t count = w["queries"].length;
-        u32 levels = std::stoul(w.settings["levels"]);
-        if (k == "btree") {
-            auto* nodes = w["nodes"].as<uint4>();
-            return {count, sizes, [=](int grid, int group) { btree<<<grid, group>>>(nodes, queries, smaller, count, levels); }};
-        }
-        auto* sorted = w["sorted"].as<u32>();
-        return {count, sizes,
-                [=](int grid, int group) { binary_search<<<grid, group>>>(sorted, queries, smaller, count, levels); }};
-    }
-    if (k == "bfs") {
-        auto *frontier = w["frontier"].as<u32>(), *starts = w["starts"].as<u32>(), *columns = w["columns"].as<u32>();
-        auto *visited = w["visited"].as<u32>(), *next = w["next"].as<u32>();
-        size_t count = w["frontier"].length;
-        return {count * 32, sizes,
-                [=](int grid, int group) { bfs<<<grid, group>>>(frontier, starts, columns, visited, next, count); }};
-    }
-    if (k == "pagerank") {
-        auto *starts = w["starts"].as<u32>(), *columns = w["columns"].as<u32>();
-        auto *given = w["given"].as<float>(), *ranks = w["ranks"].as<float>();
-        u32 vertices = w["ranks"].length;
-        return {(size_t)vertices * 8, sizes,
-                [=](int grid, int group) { pagerank<8><<<grid, group>>>(starts, columns, given, ranks, vertices); }};
-    }
-    if (k == "cross-section") {
-        auto *materials = w["materials"].as<u32>(), *energies = w["energies"].as<u32>(), *starts = w["starts"].as<u32>();
-        auto *nuclides = w["nuclides"].as<u32>(), *index = w["index"].as<u32>();
-        auto *shares = w["shares"].as<float>(), *densities = w["densities"].as<float>();
-        auto *points = w["points"].as<float4>(), *result = w["result"].as<float4>();
-        size_t count = w["materials"].length;
-        u32 nuclide_count = w.scalars["nuclide_count"], point_count = w.scalars["point_count"];
-        return {count, {32, 64, 128, 256}, [=](int grid, int group) {
-                    cross_section<<<grid, group>>>(materials, energies, shares, starts, nuclides, densities, index,
-                                                   points, result, count, nuclide_count, point_count);
-                }};
-    }
-    if (k == "option-pricing") {
-        auto *noise = w["noise"].as<Doubles>(), *volatilities = w["volatilities"].as<Doubles>();
-        auto* payoffs = w["payoffs"].as<double>();
-        u32 steps = w.scalars["steps"];
-        uint64_t bits = w.scalars["strike"];
-        double strike;
-        memcpy(&strike, &bits, 8);
-        return {w["payoffs"].length, {32, 64, 128}, [=](int grid, int group) {
-                    option_pricing<<<grid, group>>>(noise, volatilities, payoffs, steps, strike);
-                }};
-    }
-    if (k == "attention") {
-        auto *queries = w["queries"].as<float4>(), *result = w["result"].as<float4>();
-        auto *pages = w["pages"].as<u32>(), *lengths = w["lengths"].as<u32>();
-        auto *keys = w["keys"].as<uint2>(), *values = w["values"].as<uint2>();
-        u32 sequences = w["lengths"].length, longest = w.scalars["longest"], heads = w.scalars["heads"];
-        return {(size_t)sequences * heads * 32, {32, 64, 128, 256}, [=](int grid, int group) {
-                    attention<<<grid, group>>>(queries, pages, lengths, keys, values, result, sequences, longest, heads);
-                }};
-    }
-    throw std::runtime_error("there is no CUDA for `" + k + "`");
-}
-
-__global__ void flush(const int4* __restrict__ lines, size_t count, int* never) {
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += gridDim.x * (size_t)blockDim.x)
-        sum += lines[i].x;
-    if (sum == 0x12345678) *never = sum;
-}
-
-static void measure(const string& path) {
-    Workload workload;
-    read(workload, path);
-    Launch launch = prepare(workload);
-    Buffer lines = allocate("i32", 160 << 20);
-    workload.buffers["lines of nobody"] = lines;
-    cudaEvent_t start, end;
-    CHECK(cudaEventCreate(&start));
-    CHECK(cudaEventCreate(&end));
-    std::vector<float> best;
-    int best_group = 0;
-    auto median = [](std::vector<float> times) {
-        std::sort(times.begin(), times.end());
-        return times[times.size() / 2];
-    };
-    for (int group : launch.groups) {
-        int grid = (int)((launch.items + group - 1) / group);
-        // The last kernel's output stands, and all compute the same; atomics begin with zeros.
-        CHECK(cudaMemset(workload.output.at, 0, workload.output.bytes));
-        for (int i = 0; i < 2; i++) launch.run(grid, group);
-        CHECK(cudaGetLastError());
-        CHECK(cudaDeviceSynchronize());
-        std::vector<float> times;
-        for (int i = 0; i < workload.rounds; i++) {
-            if (workload.flushed) flush<<<1056, 256>>>(lines.as<int4>(), lines.length / 4, lines.as<int>());
-            CHECK(cudaEventRecord(start));
-            launch.run(grid, group);
-            CHECK(cudaEventRecord(end));
-            CHECK(cudaEventSynchronize(end));
-            float milliseconds;
-            CHECK(cudaEventElapsedTime(&milliseconds, start, end));
-            times.push_back(milliseconds);
-        }
-        if (best.empty() || median(times) < median(best)) best = times, best_group = group;
-    }
-    CHECK(cudaEventDestroy(start));
-    CHECK(cudaEventDestroy(end));
-    if (!workload.answer.empty()) {
-        std::vector<char> bytes(workload.output.bytes);
-        CHECK(cudaMemcpy(bytes.data(), workload.output.at, bytes.size(), cudaMemcpyDeviceToHost));
-        std::ofstream(workload.answer, std::ios::binary).write(bytes.data(), bytes.size());
-    }
-    printf("{\"name\":\"plain CUDA\",\"times_ns\":[");
-    for (size_t i = 0; i < best.size(); i++) printf("%s%.1f", i ? "," : "", best[i] * 1e6);
-    printf("],\"note\":\"nvcc %d.%d, work-groups of %d\"}\n", __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, best_group);
-}
-
 int main() {
-    for (string path; std::getline(std::cin, path);) {
-        try {
-            measure(path);
-        } catch (const std::exception& error) {
-            string what = error.what();
-            std::replace(what.begin(), what.end(), '"', '\'');
-            printf("{\"error\":\"%s\"}\n", what.c_str());
-        }
-        fflush(stdout);
-    }
+    return serve([](const string& kernel) { return KERNELS.count(kernel) > 0; },
+                 [](Workload& w) { return KERNELS.at(w.kernel)(w); });
 }

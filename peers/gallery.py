@@ -1,17 +1,23 @@
 """PyTorch beside Headstart's kernels: reads paths of workloads (lab/src/manifest.rs says how they are
-written), one a line, and answers each with a line of JSON: name, times in nanoseconds, versions.
+written), one a line, and answers each with a line of JSON: a list with name, times in nanoseconds and versions for each
+way of doing the work. What the Nth of them computed is in the file of the workload's answer, with `.N` behind its name.
+An empty list says that PyTorch has nothing for this kernel.
 
 Embedding bags go to `torch.nn.functional.embedding_bag`, sparse products to cuSPARSE through `torch.mv` of a CSR
-tensor, moves to `torch.index_select`; `copy` measures what a plain copy reaches. Data, precision and the state of the
-L2 cache are those of the workload: `flushed` reads a buffer of ten times the cache before each launch, which also
-hides what the host takes to launch. Times are those of CUDA events around the call.
+tensor, moves to `torch.index_select`, `index_copy_` and `index_put_`, searches to `torch.searchsorted`, attention to
+`torch.nn.functional.scaled_dot_product_attention`; `copy` measures what a plain copy reaches. Data, precision and the
+state of the L2 cache are those of the workload: `flushed` reads a buffer of ten times the cache before each launch.
+Times are those of CUDA events around the call; the GPU waits before the first of them for longer than the host takes
+to launch.
 """
 
 import ctypes
 import json
 import sys
+from pathlib import Path
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 DEVICE = "cuda"
 TYPES = {
@@ -23,6 +29,12 @@ TYPES = {
 }
 # Elements that are made at once: patterns are computed in 64 bits.
 CHUNK = 1 << 26
+BACKENDS = (
+    SDPBackend.CUDNN_ATTENTION,
+    SDPBackend.FLASH_ATTENTION,
+    SDPBackend.EFFICIENT_ATTENTION,
+    SDPBackend.MATH,
+)
 
 
 def shifted(bits, by):
@@ -80,7 +92,8 @@ class Workload:
     def __init__(self, path):
         self.settings, self.buffers, self.scalars, self.outputs = {}, {}, {}, {}
         self.cache, self.rounds, self.answer, self.bytes = "flushed", 9, None, 0
-        for line in open(path):
+        self.flush = torch.zeros(160 << 20, dtype=torch.int32, device=DEVICE)
+        for line in Path(path).read_text().splitlines():
             word, *rest = line.split()
             if word == "kernel":
                 self.kernel = rest[0]
@@ -101,71 +114,193 @@ class Workload:
             elif word == "answer":
                 self.answer = rest[0]
 
+    def result(self):
+        """Place for the first output, in zeros."""
+        dtype, length = next(iter(self.outputs.values()))
+        return torch.zeros(length, dtype=dtype, device=DEVICE)
 
-def call(workload):
-    """What is timed, and its name."""
+
+def embedding_bags(workload):
     buffers = workload.buffers
-    if workload.kernel == "embedding-bag":
-        dim = int(workload.settings["dim"])
-        table = buffers["table"].view(-1, dim)
-        mode, indices, offsets = workload.settings["mode"], buffers["indices"], buffers["offsets"]
+    table = buffers["table"].view(-1, int(workload.settings["dim"]))
+    mode, indices, offsets = workload.settings["mode"], buffers["indices"], buffers["offsets"]
 
-        def run():
-            return torch.nn.functional.embedding_bag(
-                indices, table, offsets, mode=mode, include_last_offset=True
-            )
+    def run():
+        return torch.nn.functional.embedding_bag(indices, table, offsets, mode=mode, include_last_offset=True)
 
-        return run, "PyTorch embedding_bag"
-    if workload.kernel in ("spmv", "spmv-blocks"):
-        rows = workload.outputs["y"][1]
-        matrix = torch.sparse_csr_tensor(
-            buffers["starts"], buffers["columns"], buffers["entries"], size=(rows, rows), check_invariants=False
-        )
-        return lambda: torch.mv(matrix, buffers["x"]), "cuSPARSE through torch.mv"
-    if workload.kernel == "index-select":
-        dtype, length = workload.outputs["result"]
-        result = torch.empty(length, dtype=dtype, device=DEVICE)
-        source, indices = buffers["source"], buffers["indices"]
-        return lambda: torch.index_select(source, 0, indices, out=result), "PyTorch index_select"
-    if workload.kernel == "copy":
-        source = torch.zeros(workload.bytes // 4, dtype=torch.float32, device=DEVICE)
-        result = torch.empty_like(source)
-        return lambda: result.copy_(source), "PyTorch copy_"
-    raise ValueError(f"PyTorch has nothing for `{workload.kernel}`")
+    yield "PyTorch embedding_bag", run
 
 
-def measure(path):
-    workload = Workload(path)
-    run, name = call(workload)
-    flush = torch.zeros(160 << 20, dtype=torch.int32, device=DEVICE)
+def matrix_of(workload, entries, rows):
+    buffers = workload.buffers
+    return torch.sparse_csr_tensor(
+        buffers["starts"], buffers["columns"], entries, size=(rows, rows), check_invariants=False
+    )
+
+
+def products(workload):
+    matrix = matrix_of(workload, workload.buffers["entries"], workload.outputs["y"][1])
+    yield "cuSPARSE through torch.mv", lambda: torch.mv(matrix, workload.buffers["x"])
+
+
+def ranks(workload):
+    """A step of PageRank is a product with a matrix of ones."""
+    columns, count = workload.buffers["columns"], workload.outputs["ranks"][1]
+    matrix = matrix_of(workload, torch.ones(len(columns), device=DEVICE), count)
+    least = torch.full((count,), 0.15 / count, device=DEVICE)
+    given = workload.buffers["given"]
+    yield "cuSPARSE through torch.addmv", lambda: torch.addmv(least, matrix, given, alpha=0.85)
+
+
+def selections(workload):
+    result = workload.result()
+    source, indices = workload.buffers["source"], workload.buffers["indices"]
+    yield "PyTorch index_select", lambda: torch.index_select(source, 0, indices, out=result)
+
+
+def scatters(workload):
+    source, result = workload.buffers["source"], workload.result()
+    # It takes indices of 64 bits alone.
+    indices = workload.buffers["indices"].long()
+    yield "PyTorch index_copy_", lambda: result.index_copy_(0, indices, source)
+    yield "PyTorch index_put_", lambda: result.index_put_((indices,), source)
+
+
+def signed(numbers):
+    """Numbers of 32 bits without a sign as signed ones in the same order."""
+    return numbers ^ -(1 << 31)
+
+
+def searches(workload):
+    queries = signed(workload.buffers["queries"])
+    if workload.kernel == "btree":
+        # The leaves are a sorted list, behind the other nodes.
+        length = int(workload.settings["root"]) << (4 * (int(workload.settings["levels"]) - 1))
+        name, numbers = "PyTorch searchsorted in the leaves", signed(workload.buffers["nodes"][-length:])
+    else:
+        # The kernel never asks for the last one.
+        name, numbers = "PyTorch searchsorted", signed(workload.buffers["sorted"][:-1])
+    yield name, lambda: torch.searchsorted(numbers, queries, out_int32=True)
+
+
+def fastest_backend(workload, run):
+    """What computes attention fastest of what can, and its name."""
+    found = []
+    for backend in BACKENDS:
+
+        def with_it(backend=backend):
+            with sdpa_kernel(backend):
+                return run()
+
+        try:
+            found.append((min(times_of(workload, with_it, 3)), backend.name.split("_")[0], with_it))
+        except RuntimeError:  # It cannot do this: PyTorch says so by this exception alone.
+            continue
+    _, name, fastest = min(found, key=lambda one: one[0])
+    return name.capitalize().replace("Cudnn", "cuDNN"), fastest
+
+
+def attention(workload):
+    """Keys and values of a head lie in pages of 16 tokens; PyTorch's attention needs them one after the other."""
+    page, dim = 16, 128
+    buffers, heads = workload.buffers, workload.scalars["heads"]
+    pages = buffers["pages"].view(-1, workload.scalars["longest"])
+    sequences, tokens = len(pages), pages.shape[1] * page
+    queries = buffers["queries"].view(sequences, heads, 1, dim).half()
+    # Where each page of each head lies.
+    rows = (pages[:, None, :] * heads + torch.arange(heads, device=DEVICE)[:, None]).flatten()
+    is_behind = torch.arange(tokens, device=DEVICE) >= buffers["lengths"][:, None]
+    mask = torch.zeros((sequences, 1, 1, tokens), dtype=torch.float16, device=DEVICE)
+    mask.masked_fill_(is_behind[:, None, None, :], float("-inf"))
+
+    def gathered(name):
+        taken = torch.index_select(buffers[name].view(-1, page * dim), 0, rows)
+        return taken.view(sequences, heads, tokens, dim)
+
+    def attend(keys, values):
+        return torch.nn.functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+
+    keys, values = gathered("keys"), gathered("values")
+    named = "PyTorch scaled_dot_product_attention"
+    backend, run = fastest_backend(workload, lambda: attend(keys, values))
+    yield f"{named} ({backend}), keys and values dense already", run
+    backend, run = fastest_backend(workload, lambda: attend(gathered("keys"), gathered("values")))
+    yield f"{named} ({backend}), pages gathered first", run
+
+
+def copies(workload):
+    source = torch.zeros(workload.bytes // 4, dtype=torch.float32, device=DEVICE)
+    result = torch.empty_like(source)
+    yield "PyTorch copy_", lambda: result.copy_(source)
+
+
+# For each kernel what yields names and what is timed.
+CALLS = {
+    "attention": attention,
+    "binary-search": searches,
+    "btree": searches,
+    "copy": copies,
+    "embedding-bag": embedding_bags,
+    "index-select": selections,
+    "pagerank": ranks,
+    "scatter": scatters,
+    "scatter-shared": scatters,
+    "spmv": products,
+    "spmv-blocks": products,
+}
+
+
+def times_of(workload, run, rounds):
+    """The times of a call, in nanoseconds."""
     for _ in range(3):
-        result = run()
-    torch.cuda.synchronize()
-    if workload.answer and workload.kernel != "copy":
-        found = result.contiguous().cpu()
-        with open(workload.answer, "wb") as file:
-            file.write(ctypes.string_at(found.data_ptr(), found.numel() * found.element_size()))
+        run()
     times = []
-    for _ in range(workload.rounds):
+    for _ in range(rounds):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         if workload.cache == "flushed":
-            flush.sum()
+            workload.flush.sum()
+        torch.cuda._sleep(1_000_000)
         start.record()
         run()
         end.record()
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) * 1e6)
-    return {"name": name, "times_ns": times, "note": f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}"}
+    return times
+
+
+def keep(workload, number, found):
+    """Writes what was computed, in the type of the workload."""
+    dtype = next(iter(workload.outputs.values()))[0]
+    found = found.to(dtype).contiguous().cpu()
+    with open(f"{workload.answer}.{number}", "wb") as file:
+        file.write(ctypes.string_at(found.data_ptr(), found.numel() * found.element_size()))
+
+
+def measure(path):
+    """Each way's answer; where one fails, so do those behind it."""
+    kernel = Path(path).read_text().split()[1]
+    if kernel not in CALLS:
+        return []
+    answers = []
+    try:
+        workload = Workload(path)
+        for number, (name, run) in enumerate(CALLS[kernel](workload)):
+            found = run()
+            answer = {"name": name, "note": f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}"}
+            if found.dtype == torch.float16:
+                answer["element"] = "f16"
+            if workload.answer:
+                keep(workload, number, found)
+            answers.append(answer | {"times_ns": times_of(workload, run, workload.rounds)})
+    except Exception as error:  # noqa: BLE001  whatever it is, the next workload is another one
+        answers.append({"error": " ".join(f"{type(error).__name__}: {error}".split())})
+    return answers
 
 
 def main():
     for line in sys.stdin:
-        try:
-            answer = measure(line.strip())
-        except Exception as error:  # Whatever it is, the next workload is another one.
-            answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
+        print(json.dumps(measure(line.strip())), flush=True)
         torch.cuda.empty_cache()
-        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -161,13 +161,23 @@ fn a_tuned_kernel_is_remembered_for_the_next_start() {
     assert_eq!(second, first.replace("Searched", "Remembered"));
 }
 
-/// A search whose answer is lost says so.
+/// A search whose answer is lost in the user's folder says so; a file that was named is refused before the search.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_that_cannot_be_kept_is_said() {
-    let output = run("tuned", Path::new("/proc/answers.jsonl"));
+    let mut program = Command::new(built("tuned"));
+    program
+        .env_remove("HEADSTART_CACHE")
+        .env("XDG_CACHE_HOME", "/proc/none");
+    let output = program.output().expect("the program runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("from:    Searched\nkept:    no, "), "{output:?}");
+    let refused = run("tuned", Path::new("/proc/answers.jsonl"));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && said.contains("HEADSTART_CACHE") && said.contains("/proc/answers.jsonl"),
+        "{refused:?}"
+    );
 }
 
 /// What `headstart tune --bin PROGRAM` works on: a program's kernel with the arguments that it was launched with.

@@ -23,7 +23,7 @@ struct Case<'r> {
     plain: f64,
     plan: &'r str,
     best: f64,
-    /// Name, time and whether it computes the same, of each program that ran.
+    /// Name, time and whether it computes the same, of each program that ran; the fastest first.
     peers: Vec<(&'r str, f64, bool)>,
     /// Bytes a second, at best.
     bandwidth: Option<f64>,
@@ -34,8 +34,14 @@ impl Case<'_> {
         self.plain / self.best
     }
 
+    /// Of those that compute the same.
     fn fastest_peer(&self) -> Option<&(&str, f64, bool)> {
-        self.peers.iter().min_by(|a, b| a.1.total_cmp(&b.1))
+        self.peers.iter().find(|(_, _, same)| *same)
+    }
+
+    /// The time of the fastest other program over ours.
+    fn ratio(&self) -> Option<f64> {
+        Some(self.fastest_peer()?.1 / self.best)
     }
 
     fn is_control(&self) -> bool {
@@ -68,6 +74,8 @@ fn case(case: &Value) -> Case<'_> {
         let same = !peer["outputs"].as_str()?.starts_with("DIFFERENT");
         Some((peer["name"].as_str()?, peer["median_ns"].as_f64()? * 1e-6, same))
     });
+    let mut peers: Vec<_> = peers.collect();
+    peers.sort_by(|a, b| a.1.total_cmp(&b.1));
     Case {
         name: case["case"].as_str().expect("a name"),
         bytes: case["buffer_bytes"].as_f64(),
@@ -77,7 +85,7 @@ fn case(case: &Value) -> Case<'_> {
         plain: plain * 1e-6,
         plan,
         best: best * 1e-6,
-        peers: peers.collect(),
+        peers,
         bandwidth: case["moved_bytes"].as_f64().map(|bytes| bytes / best * 1e9),
     }
 }
@@ -123,27 +131,14 @@ fn page(results: &Value) -> String {
              (geometric mean)."
         );
     }
-    if let Some((mean, count)) = geometric_mean(
-        cases
-            .iter()
-            .filter_map(|case| Some(case.fastest_peer()?.1 / case.best)),
-    ) {
-        let ahead = cases
-            .iter()
-            .filter(|case| case.fastest_peer().is_some_and(|peer| peer.1 >= case.best))
-            .count();
-        let _ = writeln!(
-            text,
-            "- Compared with the fastest other program: {mean:.2}× over {count} cases, equal or faster in {ahead}."
-        );
-    }
+    text.push_str(&beside_others(&cases));
     let products: Vec<&Case<'_>> = cases
         .iter()
         .filter(|case| case.name.starts_with("spmv"))
         .collect();
     let ahead = products
         .iter()
-        .filter(|case| case.fastest_peer().is_some_and(|peer| peer.1 >= case.best))
+        .filter(|case| case.ratio().is_some_and(|ratio| ratio >= 1.0))
         .count();
     let _ = writeln!(
         text,
@@ -158,7 +153,7 @@ fn page(results: &Value) -> String {
     let _ = writeln!(
         text,
         "\n![Time of the fastest program over ours](workloads.svg)\n\n## Every case\n\nBytes are those of all \
-         buffers. Occupancy is the share of a core's sub-groups that are resident. `peer / ours` is the other program's time \
+         buffers. Occupancy is the share of a core's sub-groups that are resident. `peer / ours` is the fastest other program's time \
          divided by ours.\n\n| case | bytes | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | speedup | other programs, ms | \
          peer / ours | GB/s, share of a copy |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
@@ -168,9 +163,7 @@ fn page(results: &Value) -> String {
             format!("{name} {time:.3}{doubt}")
         });
         let beside: Vec<String> = beside.collect();
-        let ratio = case
-            .fastest_peer()
-            .map_or("–".to_owned(), |peer| format!("{:.2}", peer.1 / case.best));
+        let ratio = case.ratio().map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
         let bandwidth = case.bandwidth.map_or("–".to_owned(), |bandwidth| {
             let share = copy.map_or(String::new(), |copy| {
                 format!(", {:.0} %", bandwidth / copy * 100.0)
@@ -205,6 +198,29 @@ fn page(results: &Value) -> String {
         );
     }
     text + &not_measured(results)
+}
+
+/// The comparison with the fastest other program of each case, and where ours is behind.
+fn beside_others(cases: &[Case<'_>]) -> String {
+    let compared = || cases.iter().filter_map(|case| Some((case, case.ratio()?)));
+    let Some((mean, count)) = geometric_mean(compared().map(|(_, ratio)| ratio)) else {
+        return String::new();
+    };
+    let behind = compared().filter(|(_, ratio)| *ratio < 1.0);
+    let mut text = format!(
+        "- Compared with the fastest other program: {mean:.2}× over {count} cases, equal or faster in {}.\n",
+        count - behind.clone().count()
+    );
+    if let Some((worst, ratio)) = behind.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        let name = worst.fastest_peer().map_or("?", |peer| peer.0);
+        let _ = writeln!(
+            text,
+            "- Where it is slower, it takes {:.2} times as long at worst: {}, beside {name}.",
+            1.0 / ratio,
+            worst.name
+        );
+    }
+    text
 }
 
 /// The cases of the benchmark that the results do not have, by size.
@@ -266,9 +282,7 @@ fn not_measured(results: &Value) -> String {
 /// The time of the fastest program over ours, a bar for each case; the line is where both are the same.
 fn figure(results: &Value) -> String {
     let cases = cases(results);
-    let bars = cases
-        .iter()
-        .filter_map(|case| Some((case.name, case.fastest_peer()?.1 / case.best)));
+    let bars = cases.iter().filter_map(|case| Some((case.name, case.ratio()?)));
     let bars: Vec<(&str, f64)> = bars.collect();
     let most = bars.iter().map(|bar| bar.1).fold(2.0, f64::max);
     let (height, scale) = (34 + 20 * bars.len(), 380.0 / most);
@@ -299,19 +313,21 @@ fn figure(results: &Value) -> String {
 /// Two cases that were not measured.
 fn made_up() -> Value {
     let trial = |plan: &str, time: f64| json!({"plan": plan, "status": "ok", "timing": {"median_ns": time}});
-    let case = |name: &str, occupancy: f64, best: f64, peer: Value| {
+    let case = |name: &str, occupancy: f64, best: f64, peers: Value| {
         json!({
             "case": name, "kernel": "k", "groups": 10, "group": 64, "occupancy": occupancy, "plain_ns": 2e6,
-            "buffer_bytes": 3e9, "moved_bytes": 1e9, "trials": [trial("unroll:8", best), trial("none", 2e6)], "peers": [peer],
+            "buffer_bytes": 3e9, "moved_bytes": 1e9, "trials": [trial("unroll:8", best), trial("none", 2e6)], "peers": peers,
         })
     };
-    let peer = json!({"name": "cuSPARSE", "median_ns": 3e6, "outputs": "same"});
+    let same = |name: &str, time: f64| json!({"name": name, "median_ns": time, "outputs": "same"});
+    let wrong = json!({"name": "guess", "median_ns": 1e3, "outputs": "DIFFERENT: all of it"});
     let lost = json!({"program": "torch", "error": "it is not there"});
     json!({
         "copy_bytes_per_s": 4e12,
         "workloads": [
-            case("spmv, one", 0.2, 1e6, peer),
-            case("control: two", 1.0, 1.99e6, lost),
+            case("spmv, one", 0.2, 1e6, json!([same("plain", 5e6), same("cuSPARSE", 3e6), wrong])),
+            case("control: two", 1.0, 1.99e6, json!([lost])),
+            case("attention", 0.1, 1e6, json!([same("split", 25e4)])),
             json!({"case": "three", "error": "no memory"}),
         ],
     })
@@ -321,10 +337,13 @@ fn made_up() -> Value {
 fn a_page_says_what_was_chosen_and_what_was_not() {
     let text = page(&made_up());
     for line in [
-        "In the 1 cases with at most 25 % occupancy, the chosen plans are 2.00×",
+        "In the 2 cases with at most 25 % occupancy, the chosen plans are 2.00×",
+        "- Compared with the fastest other program: 0.87× over 2 cases, equal or faster in 1.\n\
+         - Where it is slower, it takes 4.00 times as long at worst: attention, beside split.\n",
         "as fast as cuSPARSE or faster on 1 of 1 matrices",
         "Control cases for which a plan is chosen: 0.",
-        "| spmv, one | 3 GB | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | cuSPARSE 3.000 | 3.00 | 1000, 25 % |",
+        "| spmv, one | 3 GB | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | \
+         guess 0.001 (other results!); cuSPARSE 3.000; plain 5.000 | 3.00 | 1000, 25 % |",
         "| control: two | 3 GB | k, 10 × 64 | 100 % | 2.000 | `none` | 2.000 | 1.00 | – | – | 500, 12 % |",
         "| spmv, banded, middle | ",
         "| control: triad, large | 3.22 GB |",

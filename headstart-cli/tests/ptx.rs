@@ -585,7 +585,7 @@ fn made_up_arguments_are_said() {
         let one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
             "Warning: The arguments are made up from the types of the parameters, as `headstart launch-template` writes them;",
-            "The launch runs on the simulator and writes.",
+            "The simulator ran this launch: it ends, stays in its memory, and writes.",
         ] {
             assert!(one_line.contains(expected), "{expected} in: {said}");
         }

@@ -6,21 +6,34 @@ mod calls;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, ItemFn, Result, ReturnType};
+use syn::{Error, ItemFn, Result, ReturnType, parse_quote};
 
 use crate::attributes::KernelArguments;
 use crate::lower::{Lowering, record_path};
 use crate::plain;
 use crate::scope::Binding;
 use crate::signature::{
-    Parameter, ParameterKind, parameters, recorded_element, recorded_type, without_lifetimes,
+    Parameter, ParameterKind, parameters, recorded_element, recorded_type, repaired, without_lifetimes,
 };
 use crate::types_fit::types_fit;
 use crate::verbatim::verbatim;
 
 /// Expands `#[kernel(...)]`.
 pub fn kernel(arguments: &KernelArguments, function: &ItemFn) -> TokenStream {
-    expanded(function, recorded_kernel(arguments, function))
+    let (signature, error) = repaired(&function.sig);
+    let Some(error) = error else {
+        return expanded(function, recorded_kernel(arguments, function));
+    };
+    // The body fits the signature that was written, if any.
+    let stub = ItemFn {
+        sig: signature,
+        block: parse_quote!({ ::core::unimplemented!() }),
+        ..function.clone()
+    };
+    match recorded_kernel(arguments, &stub) {
+        Ok((recorded, _)) => expanded(&stub, Ok((recorded, Some(error)))),
+        Err(_) => refused(function, &error),
+    }
 }
 
 /// Expands `#[device_fn]`.
@@ -98,12 +111,6 @@ fn refused(function: &ItemFn, error: &Error) -> TokenStream {
 
 fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Recorded {
     let signature = &function.sig;
-    if let ReturnType::Type(_, ty) = &signature.output {
-        return Err(Error::new(
-            ty.span(),
-            "a kernel returns nothing; it writes its results to `&mut [T]` parameters",
-        ));
-    }
     let parameters = parameters(signature, true)?;
     let mut lowering = Lowering::new(None, &signature.generics);
     lowering.plain = plain::beside(function);

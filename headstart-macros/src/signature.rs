@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Pat, PathArguments, Result,
-    Signature, Type, WherePredicate,
+    ReturnType, Signature, Type, WherePredicate, parse_quote,
 };
 
 use crate::lower::record_path;
@@ -197,6 +197,7 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
             }
         }
         view if View::of(view).is_some() => View::of(view).map(Box::new).map(ParameterKind::View),
+        owner if of_vector(owner).is_some() => None,
         Type::Path(_) | Type::Array(_) => Some(ParameterKind::Scalar(ty.clone())),
         Type::Tuple(tuple) if !is_kernel && !tuple.elems.is_empty() => {
             Some(ParameterKind::Scalar(ty.clone()))
@@ -205,10 +206,57 @@ fn kind(ty: &Type, is_kernel: bool) -> Option<ParameterKind> {
     }
 }
 
+/// A kernel's signature without what a kernel cannot have, and the message about it: what uses the kernel is then said to be
+/// right or wrong, and nothing else is said of this mistake.
+pub fn repaired(signature: &Signature) -> (Signature, Option<Error>) {
+    let mut repaired = signature.clone();
+    (repaired.asyncness, repaired.unsafety, repaired.abi) = (None, None, None);
+    let mut error = parameters(signature, true).err();
+    if let ReturnType::Type(_, ty) = &signature.output {
+        let message = "a kernel returns nothing; it writes its results to `&mut [T]` parameters";
+        error = Some(Error::new(ty.span(), message));
+        repaired.output = ReturnType::Default;
+    }
+    for input in &mut repaired.inputs {
+        if let FnArg::Typed(typed) = input
+            && kind(&typed.ty, true).is_none()
+            && let Some(meant) = memory_of(&typed.ty)
+        {
+            *typed.ty = meant;
+        }
+    }
+    (repaired, error)
+}
+
+/// The slice that was meant by a vector or a reference to a vector or a scalar.
+fn memory_of(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::Reference(reference) => {
+            let (lifetime, mutable) = (&reference.lifetime, &reference.mutability);
+            let element = match &*reference.elem {
+                scalar @ Type::Path(path) if is_scalar(path, &Generics::default()) => scalar,
+                other => of_vector(other)?,
+            };
+            Some(parse_quote!(& #lifetime #mutable [#element]))
+        }
+        owner => of_vector(owner).map(|element| parse_quote!(&[#element])),
+    }
+}
+
+/// The `T` of `Vec<T>`: a kernel's memory is a slice.
+fn of_vector(ty: &Type) -> Option<&Type> {
+    argument_of(ty, "Vec")
+}
+
 /// The `T` of an element `Atomic<T>`.
 pub fn atomic_scalar(element: &Type) -> Option<&Type> {
-    let Type::Path(path) = element else { return None };
-    let last = path.path.segments.last().filter(|last| last.ident == "Atomic")?;
+    argument_of(element, "Atomic")
+}
+
+/// The `T` of `NAME<T>`.
+fn argument_of<'t>(ty: &'t Type, name: &str) -> Option<&'t Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == name)?;
     match &last.arguments {
         PathArguments::AngleBracketed(angle) => match angle.args.first() {
             Some(GenericArgument::Type(scalar)) => Some(scalar),

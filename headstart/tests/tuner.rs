@@ -488,16 +488,27 @@ fn an_answer_counts_for_the_kernel_that_was_checked() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_kept_is_still_an_answer() {
+fn a_file_that_cannot_be_written_is_refused_before_the_search() {
     let bench = Drifting::new(&[]);
     let nowhere = Answers::in_file(Path::new("/dev/null/tuned.jsonl"));
+    let refused = tuned_with(&subject(GATHER, 40), &bench, &nowhere).expect_err("no such folder");
+    let said = refused.to_string();
+    assert!(
+        said.contains("/dev/null/tuned.jsonl") && said.contains("HEADSTART_CACHE"),
+        "{said}"
+    );
+    assert_eq!(bench.batches.load(Ordering::Relaxed), 0, "something was timed");
+}
+
+#[test]
+fn an_answer_says_which_plans_its_author_wrote() {
+    let bench = Drifting::new(&[]);
     // Its author has written a plan at the loop: the answer says so.
     let written = GATHER.replace("-> f32 {", "-> f32 prefetch \"unroll:2\" {");
     assert_ne!(written, GATHER);
-    let tuned = tuned_with(&subject(&written, 40), &bench, &nowhere).expect("an answer");
+    let tuned = tuned_with(&subject(&written, 40), &bench, &Answers::none()).expect("an answer");
     assert_eq!(tuned.written, ["unroll:2"]);
     assert_eq!(tuned.from, From::Searched);
-    assert!(tuned.not_kept.is_some());
     let plan: Plan = tuned.plan;
     assert!(tuned.speedup >= 1.0 || plan.is_none());
 }

@@ -40,7 +40,7 @@ pub struct Bench {
     /// What to measure
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
-    /// Only cases whose names contain this; repeatable
+    /// Only cases whose names contain this, or the one with the whole name `=NAME`; repeatable
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
     /// Skip plans that contain this; repeatable
@@ -56,7 +56,10 @@ pub struct Bench {
     /// pairs]
     #[arg(long)]
     pub all_bags: bool,
-    /// Run the workloads without comparing with PyTorch and CUDA
+    /// Another program to compare the workloads with, which reads and answers as `peers/gallery.cu` does; repeatable
+    #[arg(long, value_name = "PROGRAM")]
+    pub beside: Vec<PathBuf>,
+    /// Run the workloads without comparing with PyTorch, CUDA and other programs
     #[arg(long)]
     pub without_programs: bool,
     /// NVIDIA's compiler, for the peers

@@ -64,7 +64,11 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         facts.name, facts.driver, facts.cores
     ))?;
 
-    let wanted = |name: &str| options.case.is_empty() || options.case.iter().any(|text| name.contains(text));
+    let is_named = |name: &str, text: &str| match text.strip_prefix('=') {
+        Some(whole) => name == whole,
+        None => name.contains(text),
+    };
+    let wanted = |name: &str| options.case.is_empty() || options.case.iter().any(|text| is_named(name, text));
     let in_suite = |suite: Suite| options.suite == Suite::All || options.suite == suite;
     let mut results = Vec::new();
     let documents = cases::all()
@@ -172,6 +176,7 @@ fn measure_workloads(
             python: &options.python,
             nvcc: &options.nvcc,
             architecture: &format!("sm_{major}{minor}"),
+            others: &options.beside,
         })?),
     };
     let copy = programs

@@ -17,7 +17,7 @@ use headstart::tune::{ArgumentSpec, Compare, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::techniques::Shown;
-use headstart_gallery::workloads::cases::{Case, Program};
+use headstart_gallery::workloads::cases::Case;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -32,11 +32,10 @@ use headstart_cli::output::explain_command;
 /// Every workload comes from memory, as it does where it is not the only thing that runs.
 const CACHE: CacheState = CacheState::Flushed;
 
-/// The programs to compare with: built or found once.
+/// The programs to compare with, by name: built or found once.
 pub struct Programs {
     folder: TempDir,
-    torch: Result<Process>,
-    cuda: Result<Process>,
+    all: Vec<(String, Result<Process>)>,
 }
 
 /// Where the programs are made.
@@ -47,10 +46,12 @@ pub struct Tools<'a> {
     pub nvcc: &'a Path,
     /// For example `sm_90`.
     pub architecture: &'a str,
+    /// Programs that speak as ours do.
+    pub others: &'a [PathBuf],
 }
 
 impl Programs {
-    /// Starts PyTorch and builds the CUDA programs. Missing ones are reported when they are needed.
+    /// Starts PyTorch and the others, and builds the CUDA programs. Missing ones are reported when they are needed.
     ///
     /// # Errors
     /// There is no place for files.
@@ -63,19 +64,17 @@ impl Programs {
             Ok(path)
         };
         let script = file("gallery.py", include_str!("../../peers/gallery.py"))?;
+        file("workload.cuh", include_str!("../../peers/workload.cuh"))?;
         let source = file("gallery.cu", include_str!("../../peers/gallery.cu"))?;
         let torch = Process::start(tools.python.as_os_str(), &[script.as_os_str()]);
         let program = folder.path().join("gallery");
         let cuda = build(&source, &program, tools).and_then(|()| Process::start(program.as_os_str(), &[]));
-        Ok(Programs { folder, torch, cuda })
-    }
-
-    fn process(&mut self, program: Program) -> Result<&mut Process> {
-        let process = match program {
-            Program::Torch => &mut self.torch,
-            Program::Cuda => &mut self.cuda,
-        };
-        process.as_mut().map_err(|error| error.clone())
+        let mut all = vec![("torch".to_owned(), torch), ("cuda".to_owned(), cuda)];
+        for other in tools.others {
+            let name = other.file_name().unwrap_or_default().to_string_lossy();
+            all.push((name.into_owned(), Process::start(other.as_os_str(), &[])));
+        }
+        Ok(Programs { folder, all })
     }
 
     /// The bandwidth of a copy within the GPU's memory, in bytes read and written per second.
@@ -87,10 +86,17 @@ impl Programs {
         let lines = self.folder.path().join("copy.txt");
         let text = format!("kernel copy\ncache flushed\nrounds {rounds}\nbytes {bytes}\n");
         std::fs::write(&lines, text).map_err(|error| Error::device(error.to_string()))?;
-        let answer = self.process(Program::Torch)?.measure(&lines)?;
-        let timing = timing(&answer)?;
-        Ok(2.0 * bytes as f64 / timing.median_ns * 1e9)
+        let (_, torch) = &mut self.all[0];
+        let answers = ask(torch, &lines)?;
+        let answer = answers
+            .first()
+            .ok_or_else(|| Error::device("PyTorch copies nothing"))?;
+        Ok(2.0 * bytes as f64 / timing(answer)?.median_ns * 1e9)
     }
+}
+
+fn ask(process: &mut Result<Process>, manifest: &Path) -> Result<Vec<ProgramResult>> {
+    process.as_mut().map_err(|error| error.clone())?.measure(manifest)
 }
 
 fn build(source: &Path, program: &Path, tools: &Tools<'_>) -> Result<()> {
@@ -114,7 +120,11 @@ fn build(source: &Path, program: &Path, tools: &Tools<'_>) -> Result<()> {
 }
 
 fn timing(answer: &ProgramResult) -> Result<Timing> {
-    Timing::of(answer.times_ns.clone(), CACHE).ok_or_else(|| Error::bug("no times"))
+    match &answer.error {
+        Some(error) => Err(Error::device(error.clone())),
+        None => Timing::of(answer.times_ns.clone(), CACHE)
+            .ok_or_else(|| Error::device("a program to compare with measured nothing")),
+    }
 }
 
 /// The plain kernel at one geometry.
@@ -366,9 +376,9 @@ fn derived(
     Ok((kernels, refused))
 }
 
-/// The time of each program, and whether its results equal ours.
+/// The time of each program's ways, and whether their results equal ours.
 fn beside(programs: Option<&mut Programs>, case: &Case, shape: &MeasuredGeometry, rounds: u32) -> Vec<Value> {
-    let Some(programs) = programs.filter(|_| !case.peers.is_empty()) else {
+    let Some(programs) = programs.filter(|_| !case.is_control()) else {
         return Vec::new();
     };
     let written = || -> Result<(TempDir, manifest::Manifest)> {
@@ -385,31 +395,46 @@ fn beside(programs: Option<&mut Programs>, case: &Case, shape: &MeasuredGeometry
         )?;
         Ok((folder, manifest))
     };
-    let written = written();
-    let mut ask = |program: Program| -> Result<Value> {
-        let (_, manifest) = written.as_ref().map_err(Error::clone)?;
-        let _ = std::fs::remove_file(&manifest.answer);
-        let answer = programs.process(program)?.measure(&manifest.lines)?;
-        let timing = timing(&answer)?;
-        Ok(json!({
-            "program": format!("{program:?}").to_lowercase(),
+    let (_folder, manifest) = match written() {
+        Ok(written) => written,
+        Err(error) => return vec![json!({"program": "all", "error": error.to_string()})],
+    };
+    let mut told = Vec::new();
+    for (program, process) in &mut programs.all {
+        match ask(process, &manifest.lines) {
+            Ok(answers) => told.extend(answers.iter().enumerate().map(|(number, answer)| {
+                let found = manifest.answer.with_extension(number.to_string());
+                let told = told_of(program, answer, || {
+                    agreement(shape, answer.element.as_deref(), &found)
+                });
+                // The next program's answers have the same names.
+                let _ = std::fs::remove_file(found);
+                told
+            })),
+            Err(error) => told.push(json!({"program": program, "error": error.to_string()})),
+        }
+    }
+    told
+}
+
+/// One way in which a program does the work, as JSON.
+fn told_of(program: &str, answer: &ProgramResult, agreement: impl FnOnce() -> String) -> Value {
+    match timing(answer) {
+        Ok(timing) => json!({
+            "program": program,
             "name": answer.name,
             "note": answer.note,
             "median_ns": timing.median_ns,
             "timing": timing,
-            "outputs": agreement(shape, &manifest.answer),
-        }))
-    };
-    let told = |program: &Program| {
-        ask(*program).unwrap_or_else(
-            |error| json!({"program": format!("{program:?}").to_lowercase(), "error": error.to_string()}),
-        )
-    };
-    case.peers.iter().map(told).collect()
+            "outputs": agreement(),
+        }),
+        Err(error) => json!({"program": program, "name": answer.name, "error": error.to_string()}),
+    }
 }
 
-/// Whether a program's answer is ours: sums of floats in another order differ a little.
-fn agreement(shape: &MeasuredGeometry, answer: &Path) -> String {
+/// Whether a program's answer is ours: sums of floats in another order differ a little, those that were computed in a
+/// shorter type more.
+fn agreement(shape: &MeasuredGeometry, computed_in: Option<&str>, answer: &Path) -> String {
     let output = shape.workload.given.iter().find_map(|given| match given {
         ArgumentSpec::Output { element, .. } => Some(*element),
         _ => None,
@@ -418,7 +443,7 @@ fn agreement(shape: &MeasuredGeometry, answer: &Path) -> String {
     let (Some(element), Some(ours)) = (output, ours) else {
         return "there is no output".to_owned();
     };
-    let share = match element.name() {
+    let share = match computed_in.unwrap_or(element.name()) {
         "f16" => 4e-3,
         "f32" => 1e-3,
         "f64" => 1e-6,

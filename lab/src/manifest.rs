@@ -27,7 +27,7 @@ use headstart::{Error, Result};
 pub struct Manifest {
     /// The lines.
     pub lines: PathBuf,
-    /// The bytes of the first output.
+    /// The bytes of the first output, with the number of the way behind the name: `answer.0`.
     pub answer: PathBuf,
 }
 

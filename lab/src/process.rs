@@ -1,5 +1,6 @@
-//! A program that measures workloads on request: the path of a workload goes in, a line of JSON comes out. It stays,
-//! so that PyTorch is loaded once.
+//! A program that measures workloads on request: the path of a workload goes in, a line of JSON comes out: a list of
+//! answers, one for each way of doing the work, none if the program has nothing for the kernel. It stays, so that PyTorch
+//! is loaded once.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -9,27 +10,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use headstart::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use headstart_cli::output::explain_command;
 
-/// A program's output for a workload.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// One way in which a program does a workload's work.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct ProgramResult {
     /// The timed part, in words.
     pub name: String,
     /// Its times in nanoseconds, in the order of the launches.
     pub times_ns: Vec<f64>,
     /// Versions, geometry.
-    #[serde(default)]
     pub note: String,
+    /// The type of the results, where it is another one than the workload's: `f16`.
+    pub element: Option<String>,
+    /// Why there are no times.
+    pub error: Option<String>,
 }
 
-/// A line of a program: an answer, or why there is none.
+/// A line of a program.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Answer(ProgramResult),
+    Answers(Vec<ProgramResult>),
     Error { error: String },
 }
 
@@ -77,7 +82,7 @@ impl Process {
     ///
     /// # Errors
     /// The program says so, ended, or takes too long.
-    pub fn measure(&mut self, manifest: &Path) -> Result<ProgramResult> {
+    pub fn measure(&mut self, manifest: &Path) -> Result<Vec<ProgramResult>> {
         let lost = |what: &str| Error::device(format!("a program to compare with {what}"));
         writeln!(self.input, "{}", manifest.display())
             .and_then(|()| self.input.flush())
@@ -90,8 +95,7 @@ impl Process {
             };
             // Libraries print what they like; answers are JSON.
             match serde_json::from_str(&line) {
-                Ok(Line::Answer(answer)) if !answer.times_ns.is_empty() => return Ok(answer),
-                Ok(Line::Answer(_)) => return Err(lost("measured nothing")),
+                Ok(Line::Answers(answers)) => return Ok(answers),
                 Ok(Line::Error { error }) => return Err(Error::device(error)),
                 Err(_) => {}
             }
@@ -110,7 +114,7 @@ impl Drop for Process {
 mod tests {
     use super::*;
 
-    fn answering(script: &str) -> Result<ProgramResult> {
+    fn answering(script: &str) -> Result<Vec<ProgramResult>> {
         let arguments = [OsStr::new("-c"), OsStr::new(script)];
         Process::start(OsStr::new("sh"), &arguments)?.measure(Path::new("case.txt"))
     }
@@ -118,10 +122,19 @@ mod tests {
     #[test]
     fn answers_are_read_between_other_lines() {
         let answer = answering(
-            r#"read path; echo a library says hello; echo "{\"name\":\"$path\",\"times_ns\":[2.5]}""#,
+            r#"read path; echo a library says hello; echo "[{\"name\":\"$path\",\"times_ns\":[2.5]}, {\"error\":\"no memory\"}]""#,
         );
-        let answer = answer.expect("an answer");
-        assert_eq!((answer.name.as_str(), answer.times_ns[0]), ("case.txt", 2.5));
+        let answers = answer.expect("answers");
+        assert_eq!(
+            (answers[0].name.as_str(), answers[0].times_ns[0]),
+            ("case.txt", 2.5)
+        );
+        assert_eq!(answers[1].error.as_deref(), Some("no memory"));
+        assert!(
+            answering("read path; echo '[]'")
+                .expect("it has nothing")
+                .is_empty()
+        );
     }
 
     #[test]

@@ -465,3 +465,17 @@ def test_the_page_shows_what_its_example_prints(capsys: pytest.CaptureFixture[st
         page.write_text(text.replace(shown, wanted), encoding="utf-8")
     else:
         assert shown == wanted
+
+
+@needs_triton
+@needs_numba
+@needs("python-cuda", importlib.util.find_spec("cupy") is not None, "CuPy")
+def test_the_second_example_of_the_page_runs(tmp_path: Path) -> None:
+    """Each kernel is one that can be watched. Triton reads it from a file; `install` is for a process of its own."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[2].split("```")[0]
+    imports = "import cupy, headstart, triton, triton.language as tl\nfrom numba import cuda\n"
+    file = tmp_path / "example.py"
+    file.write_text(imports + code + "print(halved.name)", encoding="utf-8")
+    ran = subprocess.run([sys.executable, file], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "halved\n"), ran.stderr

@@ -104,11 +104,12 @@ pub fn run(options: &New) -> Result<()> {
     written
         .folder(&options.folder, &files)
         .inspect_err(|_| written.remove())?;
-    let folder = quoted(&options.folder.to_string_lossy());
+    let main = options.folder.join("src/main.rs");
     print(&format!(
-        "{folder}/src/main.rs has a kernel, a launch and a search for the best plan. In this folder:\n\n  \
+        "{} has a kernel, a launch and a search for the best plan. In this folder:\n\n  \
          cargo run     runs the kernel on a simulated GPU, then tunes it\n  \
-         cargo test    compares its results with the CPU's\n"
+         cargo test    compares its results with the CPU's\n",
+        quoted(&main.to_string_lossy())
     ))
 }
 

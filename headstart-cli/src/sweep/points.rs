@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use headstart::device::CacheState;
+use headstart::device::model::{self, Listed};
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::prefetch::plan::{Distance, LoadName};
@@ -375,7 +376,8 @@ fn setting(
     let bench = device::bench(device, &overrides, request.cache, request.max_steps)?;
     let mut options = request.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
-    let subject = kernel::find(&options, Places::Filled)?;
+    let subject =
+        kernel::find(&options, Places::Filled).map_err(|error| or_of_model(error, device, parameters))?;
     let workload = subject.workload()?;
     let plain = tune::plain(bench.as_ref(), &workload)?;
     Ok(Setting {
@@ -387,6 +389,32 @@ fn setting(
         workload,
         plain,
     })
+}
+
+/// Names the numbers of the model that may have been meant by a parameter that the kernel refuses: those whose paths end so, as
+/// with `latency`, or those that are described by this word, as with `mshr`.
+fn or_of_model(error: Error, device: Option<&str>, parameters: &[String]) -> Error {
+    let device = device.unwrap_or("sim:h200");
+    let listed = model::listing(device.strip_prefix("sim:").unwrap_or(device), &[]).unwrap_or_default();
+    let named = |is_meant: &dyn Fn(&Listed, &str) -> bool| -> Vec<String> {
+        let names = || parameters.iter().filter_map(|set| set.split('=').next());
+        let meant = listed
+            .iter()
+            .filter(|number| names().any(|name| is_meant(number, name)));
+        meant.map(|number| quoted(&number.path)).collect()
+    };
+    // Those of single instructions are many, and have longer paths.
+    let mut meant = named(&|number, name| number.path.split_once('.').is_some_and(|(_, rest)| rest == name));
+    if meant.is_empty() {
+        meant = named(&|number, name| {
+            let mut words = number.meaning.split(|end: char| !end.is_alphanumeric());
+            words.any(|word| word.trim_end_matches('s').eq_ignore_ascii_case(name))
+        });
+    }
+    match meant.is_empty() {
+        true => error,
+        false => error.or_accepted(format!("a number of the device's model: {}", meant.join(", "))),
+    }
 }
 
 /// A microbenchmark's number on a model, without its own instructions' part.

@@ -10,6 +10,8 @@ fn an_unknown_parameter() {
         2 tune gather --set items=many => `many` is not a value for `items` & 1 to 1,048,576
         2 run gather --set group=100 => `group` cannot be 100 & a multiple of 32
         2 run article --trace amg_gpu => takes no trace & gather
+        2 sweep gather --device sim:h200 --over latency=400,800 => no parameter `latency` & `dram.latency`
+        2 sweep gather --device sim:h200 --over mshr=8,16 => no parameter `mshr` & parameters: groups & `l1.outstanding`
     ",
     );
 }

@@ -6,7 +6,10 @@ use super::*;
 fn refusal(source: &str, is_kernel: bool) -> (String, String) {
     let function: ItemFn = syn::parse_str(source).expect("the test's source is Rust");
     let result = match is_kernel {
-        true => recorded_kernel(&KernelArguments::default(), &function),
+        true => match repaired(&function.sig).1 {
+            Some(error) => Err(error),
+            None => recorded_kernel(&KernelArguments::default(), &function),
+        },
         false => recorded_device_function(&function),
     };
     let error = match result {

@@ -49,24 +49,6 @@ fn as_code(text: &str) -> String {
     format!("```text\n{text}```\n")
 }
 
-/// What launches gain that fill the GPU, from the page that lists them.
-fn full_launches() -> String {
-    let page = read("results/workloads.md");
-    let rows = page
-        .lines()
-        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-    let full: Vec<f64> = rows
-        .filter(|row| row.len() > 8 && row[4] == "100 %")
-        .map(|row| row[8].parse().expect("a speedup"))
-        .collect();
-    let gain = full.iter().filter(|&&speedup| speedup >= 1.1).count();
-    format!(
-        "Of the {} [workloads](results/workloads.md) whose launches fill it, {gain} gain 10 % or more: irregular kernels gain \
-         there,\ntoo, and streams do not.\n",
-        full.len()
-    )
-}
-
 /// As the command prints what it found on an NVIDIA device into a pipe.
 fn in_a_pipe() -> Columns {
     Columns::new(100).in_terms(Some(Terms::Cuda))
@@ -82,11 +64,7 @@ fn in_short(report: &Report) -> String {
 
 #[test]
 fn the_first_page_quotes_the_results() {
-    compare(
-        "README.md",
-        "workloads-h200.json of full launches",
-        &full_launches(),
-    );
+    crate::workloads::are_on_the_first_page();
     crate::programs::are_on_the_first_page();
     crate::shipped::are_on_the_first_page();
     let simulated = report(&results_of("tune-attention-sim-h200.json"));

@@ -9,6 +9,7 @@ mod programs;
 mod results;
 mod shipped;
 mod strategies;
+mod workloads;
 
 use std::fs;
 use std::path::{Path, PathBuf};

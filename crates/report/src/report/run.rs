@@ -91,7 +91,7 @@ pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     };
     let why = match evidence.cache {
         Some(CacheState::Kept) if used < NOTHING => {
-            ": what the launch before left in L2 comes from there (`--l2 flushed` times a launch that finds nothing in it)"
+            ": what the launch before left in L2 comes from there (a launch with L2 `flushed` finds nothing in it)"
         }
         _ => "",
     };

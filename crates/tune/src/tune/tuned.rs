@@ -38,7 +38,7 @@
 //! repeated.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub struct Tuned {
     pub from: From,
     /// The launches on which the kernel was checked against the plain one; none for the plain one itself.
     pub perturbed: Option<Perturbed>,
-    /// Why the answer could not be kept, where it could not: the next start will search again.
+    /// Why the answer could not be kept in the user's folder, where it could not: the next start will search again.
     pub not_kept: Option<Error>,
     /// The plans that the kernel's author wrote with `#[prefetch]`: the plain kernel has them, and the plan comes on top.
     pub written: Vec<String>,
@@ -131,6 +131,8 @@ struct CachedAnswer {
 pub struct Answers {
     shipped: HashMap<String, CachedAnswer>,
     file: Option<PathBuf>,
+    /// Whether the file was named, not found among the user's folders: one that cannot be written is a mistake.
+    is_named: bool,
 }
 
 impl Answers {
@@ -143,6 +145,7 @@ impl Answers {
     pub fn in_file(path: &Path) -> Answers {
         Answers {
             file: Some(path.to_owned()),
+            is_named: true,
             ..Answers::default()
         }
     }
@@ -155,11 +158,12 @@ impl Answers {
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        let folder = || of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
-        let file =
-            of("HEADSTART_CACHE").or_else(|| folder().map(|folder| folder.join("headstart/tuned.jsonl")));
+        if let Some(file) = of("HEADSTART_CACHE") {
+            return Answers::in_file(&file);
+        }
+        let folder = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
         Answers {
-            file,
+            file: folder.map(|folder| folder.join("headstart/tuned.jsonl")),
             ..Answers::default()
         }
     }
@@ -197,23 +201,30 @@ impl Answers {
         Some((answer, From::Remembered))
     }
 
-    fn keep(&self, answer: &CachedAnswer) -> Result<()> {
-        let Some(path) = &self.file else { return Ok(()) };
+    /// The file, for more lines.
+    fn opened(&self) -> Result<Option<File>> {
+        let Some(path) = &self.file else { return Ok(None) };
         let refused = |error: std::io::Error| {
-            Error::usage(format!("the answer cannot be kept: {error}")).at(quoted(&path.to_string_lossy()))
+            Error::usage(format!("answers of the tuner cannot be kept here: {error}"))
+                .at(quoted(&path.to_string_lossy()))
+                .accepted("a file that can be written, in `HEADSTART_CACHE` or where the program names it")
         };
-        let text = serde_json::to_string(answer)
-            .map_err(|error| Error::bug(format!("an answer does not become JSON: {error}")))?;
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(refused)?;
         }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map_err(refused)?;
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        Ok(Some(file.map_err(refused)?))
+    }
+
+    fn keep(&self, answer: &CachedAnswer) -> Result<()> {
+        let Some(mut file) = self.opened()? else {
+            return Ok(());
+        };
+        let text = serde_json::to_string(answer)
+            .map_err(|error| Error::bug(format!("an answer does not become JSON: {error}")))?;
         // One write a line, begun on a line of its own: a line that another process was killed at ends here.
-        file.write_all(format!("\n{text}\n").as_bytes()).map_err(refused)
+        file.write_all(format!("\n{text}\n").as_bytes())
+            .map_err(|error| Error::device(format!("the answer cannot be kept: {error}")))
     }
 
     /// Stores a search's result.
@@ -241,7 +252,7 @@ fn answer(key: String, report: &Report) -> CachedAnswer {
 /// The best form of a kernel on a device: remembered, or searched for now and remembered for the next time.
 ///
 /// # Errors
-/// The plain kernel cannot be run or goes wrong.
+/// The plain kernel cannot be run or goes wrong; a search is needed, and the file that was named for its answer cannot be written.
 pub fn tuned(subject: &dyn Subject, bench: &dyn Bench) -> Result<Tuned> {
     tuned_with(subject, bench, &Answers::of_user())
 }
@@ -301,6 +312,9 @@ pub(crate) fn tuned_telling(
             }
         }
         return Ok(tuned(answer, found, from, not_kept));
+    }
+    if answers.is_named {
+        answers.opened()?;
     }
     // A simulated device has no model to ask first which plans are worth their time.
     let likely = match bench.simulator() {

@@ -1,7 +1,7 @@
 //! The embedding bag's cases: sums and means, rows of 64, 128 and 256 floats and half floats, uniform and Zipf indices,
 //! 256 to 16,384 bags of 20, 150 and ragged.
 
-use super::{Bags, Case, Moves, Program};
+use super::{Bags, Case, Moves};
 
 /// The settings that are combined, the ones that go without saying first. A name has them in this order.
 const AXES: [&[&str]; 6] = [
@@ -115,7 +115,7 @@ fn large(combination: &Combination) -> Case {
 
 fn case(settings: &[&str]) -> Case {
     let name = format!("embedding bag, {}", settings.join(" "));
-    Case::new(&name, "embedding bag", settings, &[Program::Torch])
+    Case::new(&name, "embedding bag", settings)
         .shaped(
             "embedding-bag",
             &["group=32", "group=64", "group=128", "group=256", "group=512"],

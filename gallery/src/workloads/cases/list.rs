@@ -2,7 +2,7 @@
 //!
 //! The names without a size came first, and keep their data: measurements are compared over time.
 
-use super::{Case, Moves, Program};
+use super::{Case, Moves};
 
 /// In the order of the documentation: products, moves, searches, graphs, physics, and the controls.
 pub(super) fn cases() -> Vec<Case> {
@@ -75,15 +75,10 @@ fn products() -> Vec<Case> {
         for (size, rows) in ["small", "middle", "", "large"].into_iter().zip(rows) {
             let rows = format!("rows={rows}");
             cases.push(
-                Case::new(
-                    &named(workload, size),
-                    workload,
-                    &[&matrix, &rows],
-                    &[Program::Torch],
-                )
-                .shaped("spmv", &lanes)
-                .shaped("spmv-blocks", &["group=128", "group=256"])
-                .moving(Moves::Buffers),
+                Case::new(&named(workload, size), workload, &[&matrix, &rows])
+                    .shaped("spmv", &lanes)
+                    .shaped("spmv-blocks", &["group=128", "group=256"])
+                    .moving(Moves::Buffers),
             );
         }
     }
@@ -91,19 +86,17 @@ fn products() -> Vec<Case> {
 }
 
 fn moves() -> Vec<Case> {
-    let both = [Program::Torch, Program::Cuda];
     let shapes = |groups| shares(groups, &[1, 4, 16, 64]);
     let select = |size: &str, bits: &str, groups| {
         let workload = "index select, random";
-        Case::new(&named(workload, size), workload, &[bits], &both).shaped("index-select", &shapes(groups))
+        Case::new(&named(workload, size), workload, &[bits]).shaped("index-select", &shapes(groups))
     };
     let scatter = |size: &str, bits: &str, groups| {
         let workload = "scatter, random";
-        Case::new(&named(workload, size), workload, &[bits], &[Program::Cuda])
-            .shaped("scatter", &shapes(groups))
+        Case::new(&named(workload, size), workload, &[bits]).shaped("scatter", &shapes(groups))
     };
-    let traced = |workload, kernel, peers: &[Program], trace| {
-        Case::new(workload, workload, &[], peers)
+    let traced = |workload, kernel, trace| {
+        Case::new(workload, workload, &[])
             .shaped(kernel, &shapes(67_584))
             .traced(trace)
     };
@@ -113,28 +106,18 @@ fn moves() -> Vec<Case> {
         select("middle", "bits=23", 8192),
         select("", "bits=28", 67_584),
         select("large", "bits=30", 67_584),
-        traced("index select, AMG", "index-select", &both, "amg_gpu"),
-        traced("index select, PENNANT", "index-select", &both, "pennant_gpu"),
-        traced("index select, LULESH", "index-select", &both, "lulesh_gpu"),
-        traced("index select, Nekbone", "index-select", &both, "nekbone_gpu"),
+        traced("index select, AMG", "index-select", "amg_gpu"),
+        traced("index select, PENNANT", "index-select", "pennant_gpu"),
+        traced("index select, LULESH", "index-select", "lulesh_gpu"),
+        traced("index select, Nekbone", "index-select", "nekbone_gpu"),
         scatter("small", "bits=18", 1024),
         scatter("middle", "bits=23", 8192),
         scatter("", "bits=28", 67_584),
         // Each plan's result is read and compared, all of it.
         scatter("large", "bits=29", 67_584),
-        traced(
-            "scatter, LULESH",
-            "scatter-shared",
-            &[Program::Cuda],
-            "lulesh_gpu",
-        ),
-        traced(
-            "scatter, PENNANT",
-            "scatter-shared",
-            &[Program::Cuda],
-            "pennant_gpu",
-        ),
-        Case::new(few, few, &["bits=28"], &both)
+        traced("scatter, LULESH", "scatter-shared", "lulesh_gpu"),
+        traced("scatter, PENNANT", "scatter-shared", "pennant_gpu"),
+        Case::new(few, few, &["bits=28"])
             .shaped("index-select", &["groups=132 group=128 items=1024"])
             .alone("`index select, random` by few work-items: that has the sizes"),
     ]
@@ -146,8 +129,7 @@ fn searches() -> Vec<Case> {
             "hash-probe" => &[1, 4, 16, 64],
             _ => &[1, 8, 32],
         };
-        Case::new(&named(workload, size), workload, settings, &[Program::Cuda])
-            .shaped(kernel, &shares(groups, items))
+        Case::new(&named(workload, size), workload, settings).shaped(kernel, &shares(groups, items))
     };
     // Groups of 256 keys: fewer where the table is small, or the keys would be most of the bytes.
     let sizes = [("small", 1024), ("middle", 8192), ("", 33_792), ("large", 33_792)];
@@ -199,10 +181,7 @@ fn graphs() -> Vec<Case> {
     for (workload, kernel, settings) in list {
         for (size, scale) in sizes {
             let settings = [&[scale], settings].concat();
-            cases.push(
-                Case::new(&named(workload, size), workload, &settings, &[Program::Cuda])
-                    .shaped(kernel, &lanes),
-            );
+            cases.push(Case::new(&named(workload, size), workload, &settings).shaped(kernel, &lanes));
         }
     }
     cases
@@ -211,7 +190,7 @@ fn graphs() -> Vec<Case> {
 fn physics() -> Vec<Case> {
     let lookup = |workload: &'static str, size: &str, settings: &[&str], particles: u32| {
         let shape = |group: u32| format!("groups={} group={group}", particles / group);
-        Case::new(&named(workload, size), workload, settings, &[Program::Cuda])
+        Case::new(&named(workload, size), workload, settings)
             .shaped("cross-section", &[32, 64, 128, 256].map(shape))
     };
     // Where it is not large: fewer nuclides, as in XSBench's small problem, and points.
@@ -231,11 +210,10 @@ fn physics() -> Vec<Case> {
     }
     let priced = |name: &str, groups: u32, steps: &str| {
         let shape = |group: u32| format!("groups={} group={group}", groups * 128 / group);
-        Case::new(name, "option pricing", &[steps], &[Program::Cuda])
-            .shaped("option-pricing", &[32, 64, 128, 256].map(shape))
+        Case::new(name, "option pricing", &[steps]).shaped("option-pricing", &[32, 64, 128, 256].map(shape))
     };
     let decode = |name: &str, settings: &[&str]| {
-        Case::new(name, "attention", settings, &[Program::Cuda])
+        Case::new(name, "attention", settings)
             .shaped("attention", &["group=32", "group=64", "group=128", "group=256"])
     };
     cases.extend([
@@ -271,12 +249,12 @@ fn physics() -> Vec<Case> {
 fn controls() -> Vec<Case> {
     let chase = |size: &str, bits: &str| {
         let workload = "control: pointer chase";
-        Case::new(&named(workload, size), workload, &[bits, "steps=256"], &[])
+        Case::new(&named(workload, size), workload, &[bits, "steps=256"])
             .shaped("chase", &["groups=1056 group=128"])
     };
     let triad = |size: &str, quads: &str| {
         let workload = "control: triad";
-        Case::new(&named(workload, size), workload, &[quads], &[])
+        Case::new(&named(workload, size), workload, &[quads])
             .shaped("triad", &["items=1", "items=4", "items=4 group=512", "items=8"])
             .moving(Moves::Buffers)
     };
@@ -290,7 +268,7 @@ fn controls() -> Vec<Case> {
         triad("middle", "quads=2^20"),
         triad("", "quads=2^24"),
         triad("large", "quads=2^26"),
-        Case::new(bodies, bodies, &["bodies=2^16"], &[])
+        Case::new(bodies, bodies, &["bodies=2^16"])
             .shaped("nbody", &["group=64", "group=128", "group=256", "group=512"])
             .alone("each body meets every other: gigabytes of them would take hours"),
     ]

@@ -1,5 +1,4 @@
-//! The cases of `headstart-lab bench --suite workloads`: each workload at its sizes and geometries, with the programs that it is
-//! compared with.
+//! The cases of `headstart-lab bench --suite workloads`: each workload at its sizes and geometries.
 //!
 //! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that cannot
 //! have all three state the reason.
@@ -31,21 +30,10 @@ pub struct Case {
     pub trace: Option<&'static str>,
     /// Kernels of the gallery, each with the settings of a geometry: the fastest plain one is compared.
     pub shapes: Vec<(&'static str, Vec<String>)>,
-    /// The programs that it is compared with.
-    pub peers: Vec<Program>,
     /// Which bytes have to be moved.
     pub moves: Moves,
     /// Why the workload has no other sizes, if it has none.
     pub alone: Option<&'static str>,
-}
-
-/// A program that does the same work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// PyTorch, `peers/gallery.py`.
-    Torch,
-    /// CUDA as one writes it, `peers/gallery.cu`.
-    Cuda,
 }
 
 /// Which bytes a workload has to move, to say which share of the bandwidth it reaches.
@@ -100,14 +88,13 @@ pub fn all(bags: Bags) -> Vec<Case> {
 }
 
 impl Case {
-    fn new(name: &str, workload: &'static str, settings: &[&str], peers: &[Program]) -> Case {
+    fn new(name: &str, workload: &'static str, settings: &[&str]) -> Case {
         Case {
             name: name.to_owned(),
             workload,
             settings: settings.iter().map(ToString::to_string).collect(),
             trace: None,
             shapes: Vec::new(),
-            peers: peers.to_vec(),
             moves: Moves::Unknown,
             alone: None,
         }
@@ -138,6 +125,11 @@ impl Case {
             alone: Some(why),
             ..self
         }
+    }
+
+    /// Whether it is a control, for which no plan should be chosen: the others are compared with the programs of `peers/`.
+    pub fn is_control(&self) -> bool {
+        self.workload.starts_with("control")
     }
 
     /// One of its kernels with the settings of a geometry.

@@ -86,7 +86,7 @@ pub fn fitted_launch_template(
             match trial.run(&text) {
                 Ok(Outcome::Works) => {
                     return format!(
-                        "# Its numbers are made up. The launch runs on the simulator and writes.\n{text}"
+                        "# Its numbers are made up. The simulator ran this launch: it ends, stays in its memory, and writes.\n{text}"
                     );
                 }
                 Ok(Outcome::Idle) => {
@@ -108,7 +108,7 @@ pub fn fitted_launch_template(
     }
     match (idle, first_refusal) {
         (Some(text), _) => format!(
-            "# Its numbers are made up. The launch runs on the simulator, and leaves every output as it was.\n{text}"
+            "# Its numbers are made up. The simulator ran this launch: it ends, and leaves every output as it was.\n{text}"
         ),
         (None, Some(error)) => {
             let text = written(kernel, shared_bytes, &usual);
@@ -324,7 +324,7 @@ mod tests {
              %at = address %out + %wide * 4\nstore %at, %x\nreturn\n}\n",
         );
         assert!(
-            template.contains("runs on the simulator and writes"),
+            template.contains("ran this launch: it ends, stays in its memory, and writes"),
             "{template}"
         );
         assert!(template.contains("\ngroup = 256 "), "{template}");
@@ -352,7 +352,7 @@ mod tests {
              %at = address %out + %j * 4\nstore %at, %n\nreturn\n}\n",
         );
         assert!(
-            template.contains("runs on the simulator and writes"),
+            template.contains("ran this launch: it ends, stays in its memory, and writes"),
             "{template}"
         );
         let first = "[parameters.\"first\"]        # a scalar `i32`\nvalue = 0\n";
@@ -368,7 +368,7 @@ mod tests {
              %at = address %out + %j * 4\nstore %at, %n\nreturn\n}\n",
         );
         assert!(
-            template.contains("runs on the simulator and writes"),
+            template.contains("ran this launch: it ends, stays in its memory, and writes"),
             "{template}"
         );
         assert!(template.contains("a scalar `i8`\nvalue = 0\n"), "{template}");

@@ -1,8 +1,6 @@
 //! The three examples of SYCL's extension `sycl_ext_oneapi_prefetch`, and one that names no level: which level a prefetch without one
 //! should go to is the extension's open question.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{CacheLevel, Kernel, Type};
@@ -10,7 +8,7 @@ use headstart::prelude::*;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 use crate::spatter::Entry;
 
 /// Work-items of a sub-group.
@@ -176,14 +174,10 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         fill: Fill::Uninitialized,
         compare: Compare::Bits,
     };
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("data", data)?
-    .with("result", result)?
-    .with("count", ArgumentSpec::Scalar(Type::I32, settings.get("count")))
+    launch(settings, kernel)
+        .with("data", data)?
+        .with("result", result)?
+        .with("count", ArgumentSpec::Scalar(Type::I32, settings.get("count")))
 }
 
 #[cfg(test)]

@@ -65,13 +65,9 @@ fn half_filled(
         fill: headstart::device::Fill::Pattern(numbers),
         compare: headstart::tune::Compare::Bits,
     };
-    headstart::tune::Workload::new(
-        std::sync::Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("values", both)?
-    .with("count", crate::data::scalar(count as u32))
+    crate::settings::launch(settings, kernel)
+        .with("values", both)?
+        .with("count", crate::data::scalar(count as u32))
 }
 
 /// `loads-one-by-one`.

@@ -1,7 +1,7 @@
 //! Loads, stores, hints, barriers, moves.
 
 use super::kinds::space_of;
-use super::translator::{Translator, register_kind};
+use super::translator::{At, Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
@@ -75,26 +75,19 @@ pub(super) fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
 
 impl<'t> Translator<'_, 't> {
     /// `ld`: of a parameter, or of memory.
-    pub(super) fn load(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(super) fn load(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         if instruction.has("param") {
-            return self.load_parameter(b, values, instruction, to, from);
+            return self.load_parameter((b, values, instruction), to, from);
         }
-        self.load_memory(b, values, instruction, to, from)
+        self.load_memory((b, values, instruction), to, from)
     }
 
     /// A load of memory.
     pub(crate) fn load_memory(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
+        (b, values, instruction): At<'_, '_, 't>,
         to: &Operand<'t>,
         from: &Operand<'t>,
     ) -> Result<()> {
@@ -144,12 +137,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `st`.
-    pub(super) fn store(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(super) fn store(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -241,12 +229,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `cvta`, both ways.
-    pub(crate) fn cvta(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn cvta(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(
             instruction,
             &["to", "global", "shared", "shared::cta", "local", "const", "param"],
@@ -275,12 +258,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mov`, with packing and unpacking.
-    pub(crate) fn mov(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn mov(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let [to, from] = operands::<2>(instruction)?;
         let super::values::Numeric { ty, signed } = last_type(instruction)?;

@@ -4,7 +4,7 @@ use super::bytes::packed;
 use super::float::half_of;
 use super::memory::pointer_and_rest;
 use super::translator::{At, Translator};
-use super::tree::{Instruction, Operand};
+use super::tree::Operand;
 use super::values::{Numeric, is_pointer, last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, Type, UnaryOp, Value};

@@ -1,7 +1,7 @@
 //! Bits: logic, shifts, fields, counts, permutations.
 
 use super::translator::{At, Translator};
-use super::tree::{Instruction, Operand};
+use super::tree::Operand;
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, UnaryOp, Value};

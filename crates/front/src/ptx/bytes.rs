@@ -2,11 +2,9 @@
 
 use super::bits::joined;
 use super::translator::{At, Translator};
-use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
-use crate::middle::Values;
 
 /// The type of the halves that `s16x2` and `u16x2` pack.
 pub(super) fn packed(name: &str) -> Option<Numeric> {

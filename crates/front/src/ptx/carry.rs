@@ -9,11 +9,10 @@
 //! After a difference it holds the borrow.
 
 use super::translator::{At, Translator};
-use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
+use super::tree::{Body, Operand, Register, RegisterData, Statement};
 use super::values::{last_type, only, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
-use crate::middle::Values;
 
 /// Names the flag where it is read and written.
 pub(super) fn name_flag(body: &mut Body<'_>) {

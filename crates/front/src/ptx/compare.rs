@@ -6,7 +6,6 @@ use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, OpKind, Type, UnaryOp, Value};
-use crate::middle::Values;
 use crate::suggest::quoted;
 
 /// A comparison by name: the IR's operation, whether the operands are exchanged, whether the result is negated.

@@ -7,7 +7,6 @@ use super::tree::{Instruction, Operand};
 use super::values::{Numeric, is_pointer, last_type, numeric, only, operands, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
-use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.

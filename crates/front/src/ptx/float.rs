@@ -8,7 +8,6 @@ use super::tree::Instruction;
 use super::values::{only, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value, verify};
-use crate::middle::Values;
 
 /// The modifiers, besides types, of an instruction on floats.
 fn known(opcode: &str) -> &'static [&'static str] {

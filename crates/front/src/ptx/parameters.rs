@@ -10,8 +10,7 @@ use super::translator::{At, Translator, register_kind};
 use super::tree::{Instruction, Operand, Register, Statement, Variable};
 use super::values::last_type;
 use crate::error::{Error, Result};
-use crate::ir::{ArrayData, BinaryOp, Builder, Kernel, Param, PointerFacts, Space, Type, limits};
-use crate::middle::Values;
+use crate::ir::{ArrayData, BinaryOp, Kernel, Param, PointerFacts, Space, Type, limits};
 use crate::suggest::quoted;
 
 /// The element type of a copy: the type of the loads from shared memory, or else plain bits.

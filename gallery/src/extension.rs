@@ -168,12 +168,7 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         length: items * settings.get("count"),
         fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
     };
-    let result = ArgumentSpec::Output {
-        element: Type::F32,
-        length: items,
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
+    let result = ArgumentSpec::output(Type::F32, items, Fill::Uninitialized, Compare::Bits);
     launch(settings, kernel)
         .with("data", data)?
         .with("result", result)?

@@ -448,11 +448,7 @@ pub(super) fn load_under(
     pointer: Value,
 ) -> Vec<Value> {
     let types: Vec<Type> = site.results.iter().map(|&result| b.kernel.ty(result)).collect();
-    let kind = OpKind::Load {
-        ptr: pointer,
-        id: site.id,
-        cache: crate::ir::CacheUse::Default,
-    };
+    let kind = OpKind::load(pointer, site.id, crate::ir::CacheUse::Default);
     match guard {
         None => b.push(kind, &types),
         Some(guard) => b.if_(

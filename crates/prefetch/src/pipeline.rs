@@ -97,26 +97,14 @@ pub(super) fn rewrite(
                 body,
                 wishes,
             };
-            ops.push(Op {
-                kind: rest,
-                results: results.clone(),
-                place: op.place,
-            });
-            let end = Op {
-                kind: OpKind::Break(block, results),
-                results: Vec::new(),
-                place: op.place,
-            };
+            ops.push(Op::new(rest, results.clone(), op.place));
+            let end = Op::new(OpKind::Break(block, results), Vec::new(), op.place);
             ops.push(end);
             let kind = OpKind::Block {
                 label: block,
                 body: Region { ops },
             };
-            ops = vec![Op {
-                kind,
-                results: op.results,
-                place: op.place,
-            }];
+            ops = vec![Op::new(kind, op.results, op.place)];
         }
     }
     Ok((ops, new_label))
@@ -236,11 +224,7 @@ impl Frame<'_> {
             wishes: LoopWishes::default(),
         };
         Ok(MainLoop {
-            op_loop: Op {
-                kind,
-                results,
-                place: self.place,
-            },
+            op_loop: Op::new(kind, results, self.place),
             outer,
         })
     }

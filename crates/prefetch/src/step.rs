@@ -293,11 +293,7 @@ impl StepWriter<'_> {
                 OpKind::Return => {}
                 _ => return None,
             }
-            let wait = |&token: &Value| Op {
-                kind: OpKind::Wait(token),
-                results: Vec::new(),
-                place: op.place,
-            };
+            let wait = |&token: &Value| Op::new(OpKind::Wait(token), Vec::new(), op.place);
             Some(in_flight.iter().map(wait).chain([end]).collect())
         });
     }

@@ -57,11 +57,7 @@ impl Hosted<'_> {
         let values = types.iter().map(|&ty| kernel.constant(ty, 0)).collect();
         let label = kernel.label(None, types);
         kernel.labels[label].edge = Some(CutEdge::Leave(self.number));
-        let ops = vec![Op {
-            kind: OpKind::Break(label, values),
-            results: Vec::new(),
-            place,
-        }];
+        let ops = vec![Op::new(OpKind::Break(label, values), Vec::new(), place)];
         let body = Region { ops };
         let kind = OpKind::Block { label, body };
         Op { kind, results, place }
@@ -146,11 +142,7 @@ impl Hosted<'_> {
             wishes: LoopWishes::default(),
         };
         ops.splice(..0, frame.limits.take());
-        ops.push(Op {
-            kind,
-            results: Vec::new(),
-            place: op.place,
-        });
+        ops.push(Op::new(kind, Vec::new(), op.place));
         ops.push(self.leave(kernel, op.results, op.place));
         Ok((ops, main))
     }

@@ -5,7 +5,6 @@ use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prefetch::Plan;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};

@@ -3,7 +3,6 @@
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 use headstart::{Error, Result};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};

@@ -2,7 +2,6 @@
 
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, Near, STEPS, entry, items, micro};
 use crate::data::output;

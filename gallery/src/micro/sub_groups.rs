@@ -2,7 +2,6 @@
 
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{Micro, STEPS, entry, items, micro};
 use crate::data::{fractions, output};

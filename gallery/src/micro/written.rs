@@ -3,7 +3,7 @@
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{ArgumentSpec, Compare, Workload};
+use headstart::tune::{ArgumentSpec, Compare};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::output;

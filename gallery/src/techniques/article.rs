@@ -93,12 +93,7 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
     };
     let workload = launch(settings, kernel);
-    let result = ArgumentSpec::Output {
-        element: Type::F64,
-        length: items(settings),
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
+    let result = ArgumentSpec::output(Type::F64, items(settings), Fill::Uninitialized, Compare::Bits);
     workload.with("arr", arr)?.with("result", result)
 }
 

@@ -2,7 +2,6 @@
 
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{Family, H200, items, over_elements, shown, technique};
 use crate::data::{output, scalar};

@@ -242,12 +242,7 @@ impl<I, F: Front<I>> Regions<'_, '_, '_, I, F> {
                         self.label_of[first] = Some(label);
                         let then = self.side(block, then, &values)?;
                         let otherwise = self.side(block, otherwise, &values)?;
-                        let kind = OpKind::If {
-                            label,
-                            cond,
-                            then,
-                            otherwise,
-                        };
+                        let kind = OpKind::if_(label, cond, then, otherwise);
                         let results = self.b.push(kind, &results);
                         self.follow(&followers, opened, results, values)
                     }
@@ -294,12 +289,7 @@ impl<I, F: Front<I>> Regions<'_, '_, '_, I, F> {
         } else {
             (staying, leaving)
         };
-        let kind = OpKind::If {
-            label: own,
-            cond,
-            then,
-            otherwise,
-        };
+        let kind = OpKind::if_(own, cond, then, otherwise);
         self.b.push(kind, &[]);
         match stays {
             Edge::Inline(to) => Ok(Some((to, values))),

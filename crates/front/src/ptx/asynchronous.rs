@@ -213,11 +213,7 @@ impl<'t> Translator<'_, 't> {
             |b| vec![b.copy(to, from_pointer, bytes as u32, id)],
             |b| {
                 b.push(
-                    OpKind::Store {
-                        ptr: to,
-                        values: vec![zero; bytes as usize / 4],
-                        cache: crate::ir::CacheUse::Default,
-                    },
+                    OpKind::store(to, vec![zero; bytes as usize / 4], crate::ir::CacheUse::Default),
                     &[],
                 );
                 vec![before]
@@ -260,21 +256,13 @@ impl<'t> Translator<'_, 't> {
                         &[Type::I8],
                         |b| {
                             let ptr = b.address(from, index, 1, byte as i64);
-                            let kind = OpKind::Load {
-                                ptr,
-                                id,
-                                cache: CacheUse::Default,
-                            };
+                            let kind = OpKind::load(ptr, id, CacheUse::Default);
                             b.push(kind, &[Type::I8])
                         },
                         |_| vec![none],
                     );
                     let ptr = b.address(to, index, 1, byte as i64);
-                    let kind = OpKind::Store {
-                        ptr,
-                        values: copied,
-                        cache: CacheUse::Default,
-                    };
+                    let kind = OpKind::store(ptr, copied, CacheUse::Default);
                     b.push(kind, &[]);
                 }
                 vec![before]

@@ -104,11 +104,7 @@ impl<'t> Translator<'_, 't> {
         };
         let to = parts(to);
         let ty = moved(self, to.first(), numeric.ty);
-        let kind = OpKind::Load {
-            ptr: pointer,
-            id,
-            cache: cache_use(instruction),
-        };
+        let kind = OpKind::load(pointer, id, cache_use(instruction));
         self.in_lockstep(b, pointer);
         let results = b.push(kind, &vec![ty; to.len()]);
         self.in_lockstep(b, pointer);
@@ -151,11 +147,7 @@ impl<'t> Translator<'_, 't> {
         for part in from {
             stored.push(self.value(b, values, part, ty)?);
         }
-        let kind = OpKind::Store {
-            ptr: pointer,
-            values: stored,
-            cache: cache_use(instruction),
-        };
+        let kind = OpKind::store(pointer, stored, cache_use(instruction));
         self.in_lockstep(b, pointer);
         b.push(kind, &[]);
         self.in_lockstep(b, pointer);

@@ -283,12 +283,7 @@ impl Translator<'_, '_> {
             let before = b.begin_region();
             b.break_(label, Vec::new());
             let otherwise = b.end_region(before);
-            let kind = OpKind::If {
-                label,
-                cond: is,
-                then,
-                otherwise,
-            };
+            let kind = OpKind::if_(label, is, then, otherwise);
             b.push(kind, &[]);
             b.barrier();
             let id = self.new_load(b);
@@ -354,11 +349,7 @@ impl Translator<'_, '_> {
             let bytes = b.kernel.ty(value).bytes();
             let ptr = self.block_place(b, pointer, part, bytes);
             let cache = block_of(b, ptr);
-            let kind = OpKind::Store {
-                ptr,
-                values: vec![value],
-                cache,
-            };
+            let kind = OpKind::store(ptr, vec![value], cache);
             b.push(kind, &[]);
         }
         Ok(())
@@ -445,12 +436,7 @@ fn counted(
     let outside = b.begin_region();
     b.break_(label, vec![next]);
     let otherwise = b.end_region(outside);
-    let kind = OpKind::If {
-        label: inner,
-        cond: goes_on,
-        then,
-        otherwise,
-    };
+    let kind = OpKind::if_(inner, goes_on, then, otherwise);
     b.push(kind, &[]);
     b.continue_(label, vec![more, next]);
     let region = b.end_region(before);

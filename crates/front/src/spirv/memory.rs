@@ -318,11 +318,7 @@ impl Translator<'_, '_> {
         }
         for (start, count) in accesses(&parts, align) {
             let own = self.shapes.offset(b, pointer, parts[start].0 as i64);
-            let kind = OpKind::Store {
-                ptr: own,
-                values: stored[start..start + count].to_vec(),
-                cache,
-            };
+            let kind = OpKind::store(own, stored[start..start + count].to_vec(), cache);
             b.push(kind, &[]);
         }
         Ok(())

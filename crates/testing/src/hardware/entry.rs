@@ -60,10 +60,7 @@ pub(crate) fn has_looped_load(kernel: &Kernel) -> bool {
 
 /// Draws plans for an entry until this many are legal.
 pub(crate) fn planned(imported: &Imported, group: u32, random: &mut Random, wanted: usize) -> Drawn {
-    let target = PlanTarget {
-        group_size: Some([group, 1, 1]),
-        line: 128,
-    };
+    let target = PlanTarget::of([group, 1, 1]);
     let mut drawn = Drawn::default();
     let mut seen: Vec<Plan> = Vec::new();
     for _ in 0..DRAWN {

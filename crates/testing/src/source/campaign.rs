@@ -211,10 +211,7 @@ impl Subject {
     }
 
     fn target(&self) -> PlanTarget {
-        PlanTarget {
-            group_size: Some([self.program.group, 1, 1]),
-            line: 128,
-        }
+        PlanTarget::of([self.program.group, 1, 1])
     }
 
     fn difference(&self, plan: &str, why: String, tried: &LaunchOutcome, kernel: String) -> Difference {

@@ -3,9 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
 
-use super::{
-    Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on, variant,
-};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 const ELEMENTS: u64 = 1 << 20;
 const ROUNDS: u32 = 4;
@@ -99,9 +97,8 @@ pub static TECHNIQUE: Technique = Technique {
         variant("host, seen whole", |host| seen(host, Allocation::Host, 1)),
         variant("host, 64 elements seen", |host| seen(host, Allocation::Host, FEW)),
         variant("shared, seen whole", |host| seen(host, Allocation::Shared, 1)),
-        TechniqueVariant {
-            name: "shared, 64 elements seen",
-            run: |host| seen(host, Allocation::Shared, FEW),
-        },
+        variant("shared, 64 elements seen", |host| {
+            seen(host, Allocation::Shared, FEW)
+        }),
     ],
 };

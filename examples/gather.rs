@@ -41,10 +41,7 @@ fn main() -> headstart::Result<()> {
     let work_items = u64::from(groups * group);
     // A pattern is generated where it is read; the table is larger than the caches.
     let table = 1 << 26;
-    let anywhere = Pattern::Below {
-        bound: table,
-        seed: 1,
-    };
+    let anywhere = Pattern::below(table, 1);
     let indices = TypedBuffer::<u32>::from_pattern(&device, work_items * u64::from(items), anywhere)?;
     let values = TypedBuffer::<f32>::from_pattern(&device, table, Pattern::Fractions { low: 1.0 })?;
 

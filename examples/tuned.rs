@@ -23,10 +23,7 @@ fn main() -> headstart::Result<()> {
     let (groups, group, items, table) = (8, 64, 64, 1 << 20);
     let work_items = u64::from(groups * group);
     let device = Simulator::new("h200")?;
-    let anywhere = Pattern::Below {
-        bound: table,
-        seed: 1,
-    };
+    let anywhere = Pattern::below(table, 1);
     let indices = TypedBuffer::from_pattern(&device, work_items * u64::from(items), anywhere)?;
     let values = TypedBuffer::from_pattern(&device, table, Pattern::Fractions { low: 1.0 })?;
     let mut sums = TypedBuffer::uninitialized(&device, work_items)?;

@@ -45,10 +45,7 @@ fn gallery() -> Vec<Subject> {
         let workload = workload.expect("the defaults are right");
         Subject {
             name: format!("gallery/{}", kernel.name),
-            target: prefetch::PlanTarget {
-                group_size: Some(workload.group),
-                ..prefetch::PlanTarget::default()
-            },
+            target: prefetch::PlanTarget::of(workload.group),
             kernel: (*workload.kernel).clone(),
         }
     };

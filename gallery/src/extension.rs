@@ -1,8 +1,6 @@
 //! The three examples of SYCL's extension `sycl_ext_oneapi_prefetch`, and one that names no level: which level a prefetch without one
 //! should go to is the extension's open question.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{CacheLevel, Kernel, Type};
@@ -10,7 +8,7 @@ use headstart::prelude::*;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 use crate::spatter::Entry;
 
 /// Work-items of a sub-group.
@@ -170,20 +168,11 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         length: items * settings.get("count"),
         fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
     };
-    let result = ArgumentSpec::Output {
-        element: Type::F32,
-        length: items,
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("data", data)?
-    .with("result", result)?
-    .with("count", ArgumentSpec::Scalar(Type::I32, settings.get("count")))
+    let result = ArgumentSpec::output(Type::F32, items, Fill::Uninitialized, Compare::Bits);
+    launch(settings, kernel)
+        .with("data", data)?
+        .with("result", result)?
+        .with("count", ArgumentSpec::Scalar(Type::I32, settings.get("count")))
 }
 
 #[cfg(test)]

@@ -286,32 +286,17 @@ fn workload(
     let (pattern, table) = match trace {
         None => {
             let table = settings.get("table");
-            (
-                Pattern::Below {
-                    bound: table,
-                    seed: SEED,
-                },
-                table,
-            )
+            (Pattern::below(table, SEED), table)
         }
         Some(entry) => from_trace(entry, accesses, settings)?,
     };
-    let input = |element, length, pattern| ArgumentSpec::Input {
-        element,
-        length,
-        fill: Fill::Pattern(pattern),
-    };
+    let input = |element, length, pattern| ArgumentSpec::input(element, length, Fill::Pattern(pattern));
     Workload::new(Arc::new(kernel(group, small("work"))?), groups, group)
         .with("indices", input(Type::I32, accesses, pattern))?
         .with("values", input(Type::F32, table, Pattern::Fractions { low: 1.0 }))?
         .with(
             "result",
-            ArgumentSpec::Output {
-                element: Type::F32,
-                length: work_items,
-                fill: Fill::Uninitialized,
-                compare: Compare::Bits,
-            },
+            ArgumentSpec::output(Type::F32, work_items, Fill::Uninitialized, Compare::Bits),
         )?
         .with("items", ArgumentSpec::Scalar(Type::I32, u64::from(items)))
 }

@@ -2,9 +2,12 @@
 //! `name=value`.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
+use headstart::ir::Kernel;
 use headstart::report::number::grouped;
 use headstart::suggest::{accepted, quoted};
+use headstart::tune::Workload;
 use headstart::{Error, Result};
 
 /// A parameter of a gallery kernel.
@@ -205,6 +208,15 @@ fn number(text: &str) -> Option<u64> {
         Some((base, exponent)) => whole(base)?.checked_pow(u32::try_from(whole(exponent)?).ok()?),
         None => whole(text),
     }
+}
+
+/// A kernel with the parameters `groups` and `group`, in the work-groups that they say.
+pub(crate) fn launch(settings: &Settings, kernel: Kernel) -> Workload {
+    Workload::new(
+        Arc::new(kernel),
+        settings.small("groups"),
+        settings.small("group"),
+    )
 }
 
 #[cfg(test)]

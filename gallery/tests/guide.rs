@@ -447,12 +447,7 @@ fn what_a_kernel_depends_on_is_left_alone() {
                 %g = id.group.x\n  %s = id.group_size.x\n  %l = id.local.x\n  %b = mul %g, %s\n  %i = add %b, %l\n  \
                 %w = extend.u %i to i64\n  %a = address %to + %w * 4\n  %x = id.lane\n  store %a, %x\n  return\n}\n";
     let kernel = Arc::new(headstart::ir::parse(text, "lanes.hsir").expect("a kernel"));
-    let given = ArgumentSpec::Output {
-        element: Type::I32,
-        length: 512,
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
+    let given = ArgumentSpec::output(Type::I32, 512, Fill::Uninitialized, Compare::Bits);
     let workload = Workload::new(kernel, 4, 128).with("to", given).expect("fits");
     let report = beside(&workload, &[]);
     assert!(left_out(

@@ -49,10 +49,7 @@ fn check(kernel: &str, settings: &[&str]) -> Tried {
         .with(&settings, None)
         .expect("settings");
     let workload = subject.workload().expect("a workload");
-    let target = PlanTarget {
-        group_size: Some(workload.group),
-        ..PlanTarget::default()
-    };
+    let target = PlanTarget::of(workload.group);
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes"));
     let loads = main_loads(&plain);
     let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");

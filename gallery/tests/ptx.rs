@@ -51,10 +51,7 @@ fn assemble(ptxas: &Ptxas, kernel: &'static GalleryKernel, part: Part) -> Vec<Tr
         .with(&[], None)
         .and_then(|chosen| chosen.workload())
         .expect("the defaults are right");
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
     let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
     // Some techniques have no load that could be fetched ahead: they are assembled as they are.
@@ -183,10 +180,7 @@ fn spills_are_near_those_of_the_assembler() {
             .with(&[], None)
             .and_then(|chosen| chosen.workload())
             .expect("the defaults are right");
-        let target = prefetch::PlanTarget {
-            group_size: Some(workload.group),
-            ..prefetch::PlanTarget::default()
-        };
+        let target = prefetch::PlanTarget::of(workload.group);
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
         let plan: Plan = plan.parse().expect("a plan");
         let derived = prefetch::apply(&plain, &plan, &target)

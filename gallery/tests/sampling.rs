@@ -17,10 +17,7 @@ fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
     let chosen = kernels::case(case);
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
     let device = Simulator::custom(model.description(), Options::FAST, None);
     let bound = workload.bind(&device).expect("it fits");

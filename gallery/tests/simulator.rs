@@ -35,10 +35,7 @@ fn number(name: &str, settings: &str, model: &Arc<DeviceModel>) -> f64 {
 fn planned(name: &str, settings: &str, plan: &str) -> (Workload, Arc<Kernel>) {
     let chosen = kernels::find(name).and_then(|kernel| kernel.with(&words(settings), None));
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
     let plan: Plan = plan.parse().expect("a plan");
     let kernel = prefetch::apply(&plain, &plan, &target)

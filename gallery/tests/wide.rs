@@ -96,12 +96,7 @@ fn a_kernel_can_require_64() {
     let kernel = Arc::new(add_up::kernel().expect("a kernel"));
     let bench = SimulatedBench::new(wide());
     let device = bench.device();
-    let words = |length| ArgumentSpec::Output {
-        element: Type::I32,
-        length,
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
+    let words = |length| ArgumentSpec::output(Type::I32, length, Fill::Uninitialized, Compare::Bits);
     let numbers = ArgumentSpec::Input {
         element: Type::I32,
         length: 256,

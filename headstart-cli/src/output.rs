@@ -114,6 +114,14 @@ pub enum Destination {
 }
 
 impl Destination {
+    /// Checks the file of an option that may be left out.
+    ///
+    /// # Errors
+    /// As for [`Destination::check`].
+    pub fn asked(option: &str, path: Option<&Path>) -> Result<Option<Destination>> {
+        path.map(|path| Destination::check(option, path)).transpose()
+    }
+
     /// Checks that the file can be written, and leaves nothing behind.
     ///
     /// # Errors

@@ -45,10 +45,7 @@ fn passes(
     launches: u64,
     random: &mut Random,
 ) -> Result<bool, String> {
-    let target = PlanTarget {
-        group_size: Some([case.workload.group[0], 1, 1]),
-        ..PlanTarget::default()
-    };
+    let target = PlanTarget::of([case.workload.group[0], 1, 1]);
     let applied = match prefetch::apply(plain, plan, &target) {
         Ok(applied) => applied,
         Err(error) if error.fault() == Fault::Bug => return Err(format!("{}, {plan}: {error}", case.name)),

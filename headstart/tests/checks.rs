@@ -225,12 +225,7 @@ fn a_sample_has_the_first_and_the_last() {
 
 #[test]
 fn kernels_whose_work_groups_see_each_other_have_no_sample() -> Result<()> {
-    let counter = ArgumentSpec::Output {
-        element: Type::I32,
-        length: 1,
-        fill: Fill::Pattern(Pattern::Constant(0)),
-        compare: Compare::Bits,
-    };
+    let counter = ArgumentSpec::output(Type::I32, 1, Fill::Pattern(Pattern::Constant(0)), Compare::Bits);
     let result = ArgumentSpec::Output {
         element: Type::I32,
         length: 3000 * 32,

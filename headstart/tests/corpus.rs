@@ -99,10 +99,7 @@ fn run(case: &Case, workload: &Workload) -> Vec<Vec<u8>> {
 
 /// For each strategy a plan for the loads that matter, if one is legal.
 fn some_plans(workload: &Workload) -> Vec<prefetch::Plan> {
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let loads = tune::search::main_loads(&workload.kernel);
     let legal = |strategy: &&str| {
         let each = |name: &_| format!("{name}={strategy}");
@@ -266,10 +263,7 @@ fn is_edited_only_where_marked(name: &str, old: &str, new: &str) {
 
 /// The module with a plan carried out on its entry, without a search for what it rests on; nothing where it is refused.
 fn written(case: &Case, plain: &Workload, plan: &prefetch::Plan) -> Option<String> {
-    let target = prefetch::PlanTarget {
-        group_size: Some(plain.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(plain.group);
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &case.launch.facts());
     let imported = imported.unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let applied = prefetch::apply(&imported.kernel, plan, &target);
@@ -313,10 +307,7 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload(case, &case.text).group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload(case, &case.text).group);
     let applied = prefetch::apply(&imported.kernel, &module.plan, &target);
     let applied = applied.unwrap_or_else(|error| panic!("{}, {}: {error}", case.name, module.plan));
     let again = placed(&imported.original, &imported.kernel, &applied.kernel).expect("it is written");

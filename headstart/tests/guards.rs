@@ -28,10 +28,7 @@ fn gather(ty: &str, test: &str, start: &str) -> Kernel {
 }
 
 fn planned(kernel: &Kernel, plan: &str) -> Kernel {
-    let target = PlanTarget {
-        group_size: Some([1, 1, 1]),
-        ..PlanTarget::default()
-    };
+    let target = PlanTarget::of([1, 1, 1]);
     let plan = plan.parse().expect("a plan");
     prefetch::apply(kernel, &plan, &target)
         .expect("it is legal")

@@ -175,10 +175,7 @@ fn tried(make: fn(u64) -> String) {
         let kernel =
             Case::read(&text, "k.hsir").unwrap_or_else(|error| panic!("seed {case}: {error}\n{text}"));
         let kernel = kernel.expect("a launch").workload;
-        let target = PlanTarget {
-            group_size: Some(kernel.group),
-            ..PlanTarget::default()
-        };
+        let target = PlanTarget::of(kernel.group);
         let mut random = Random::new(case);
         for _ in 0..PLANS {
             let plan = match random.chance(10) {

@@ -146,12 +146,7 @@ fn workload(kernel: Kernel, fill: Fill, compare: Compare) -> Workload {
         length: ITEMS,
         fill: Fill::Pattern(Pattern::Below { bound: 1000, seed: 3 }),
     };
-    let result = ArgumentSpec::Output {
-        element: Type::I32,
-        length: ITEMS,
-        fill,
-        compare,
-    };
+    let result = ArgumentSpec::output(Type::I32, ITEMS, fill, compare);
     let workload = workload.with("data", data).expect("its first parameter");
     workload.with("result", result).expect("its second")
 }
@@ -289,18 +284,8 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
 
 /// `by_chance`, with its results compared so.
 fn places(compare: Compare) -> Workload {
-    let counter = ArgumentSpec::Output {
-        element: Type::I32,
-        length: 1,
-        fill: Fill::Pattern(Pattern::Constant(0)),
-        compare: Compare::Bits,
-    };
-    let result = ArgumentSpec::Output {
-        element: Type::I32,
-        length: ITEMS,
-        fill: Fill::Uninitialized,
-        compare,
-    };
+    let counter = ArgumentSpec::output(Type::I32, 1, Fill::Pattern(Pattern::Constant(0)), Compare::Bits);
+    let result = ArgumentSpec::output(Type::I32, ITEMS, Fill::Uninitialized, compare);
     let kernel = Arc::new(by_chance::kernel().expect("right"));
     let workload = Workload::new(kernel, GROUPS, GROUP).with("counter", counter);
     let workload = workload.and_then(|workload| workload.with("result", result));

@@ -101,10 +101,7 @@ impl Rule {
     fn target(&self) -> PlanTarget {
         match said(&self.text, "group") {
             Some("unknown") => PlanTarget::default(),
-            _ => PlanTarget {
-                group_size: Some([32, 1, 1]),
-                ..PlanTarget::default()
-            },
+            _ => PlanTarget::of([32, 1, 1]),
         }
     }
 

@@ -273,25 +273,10 @@ impl Case {
             }
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let fill = Fill::Bytes(bytes.into());
-            workload = workload.with(
-                name,
-                ArgumentSpec::Input {
-                    element: Type::I32,
-                    length: count,
-                    fill,
-                },
-            )?;
+            workload = workload.with(name, ArgumentSpec::input(Type::I32, count, fill))?;
         }
         let fill = Fill::Pattern(Pattern::Constant(0));
-        workload.with(
-            "k_2",
-            ArgumentSpec::Output {
-                element: Type::I32,
-                length: count,
-                fill,
-                compare: Compare::Bits,
-            },
-        )
+        workload.with("k_2", ArgumentSpec::output(Type::I32, count, fill, Compare::Bits))
     }
 
     /// How many results differ from what is expected, and the first.

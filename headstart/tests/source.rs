@@ -3,7 +3,7 @@
 //!
 //! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each other
 //! and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred per file), `HEADSTART_SEED` the first of
-//! them. `examples/campaign` does the same without a limit.
+//! them. `examples/campaign` has a GPU judge them.
 
 use headstart_testing::source::campaign::{Counts, Difference, trial};
 use headstart_testing::source::compilers::{A_FILE, Checked, check_file, compilers};
@@ -34,7 +34,7 @@ fn try_all(seeds: Vec<u64>) -> Counts {
         .into_par_iter()
         .map(|seed| {
             let mut counts = Counts::default();
-            let found = trial(seed, &mut counts, true);
+            let found = trial(seed, &mut counts);
             (counts, found)
         })
         .collect();
@@ -110,8 +110,7 @@ fn compilers_agree_and_plans_change_no_bit() {
             let begin = seed + file * A_FILE;
             let seeds = begin..(begin + A_FILE).min(seed + cases);
             // Each day's seed begins with another level.
-            check_file(&compilers, seeds, seed + file, folder.path(), true)
-                .unwrap_or_else(|said| panic!("{said}"))
+            check_file(&compilers, seeds, seed + file, folder.path()).unwrap_or_else(|said| panic!("{said}"))
         })
         .collect();
     let mut checked = Checked::default();

@@ -37,10 +37,7 @@ fn kernels_take_as_long_with_and_without_their_results() {
     let mut kernels = 0;
     for case in Case::all().expect("the kernels are well written") {
         for plan in &case.plans {
-            let target = prefetch::PlanTarget {
-                group_size: Some(case.workload.group),
-                ..prefetch::PlanTarget::default()
-            };
+            let target = prefetch::PlanTarget::of(case.workload.group);
             if let Ok(applied) = apply(&case.workload.kernel, plan, &target) {
                 compare(
                     &format!("{} under {plan}", case.name),

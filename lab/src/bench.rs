@@ -50,11 +50,7 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     if options.suite == Suite::Timer {
         return timer::run(options);
     }
-    let destination = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let destination = Destination::asked("--json", options.json.as_deref())?;
     let mut runs = Runs::open(&options.from)?;
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     let mut bench = device::worker(&device::gpu(&options.device)?)?;
@@ -315,10 +311,7 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
 type Derived = (Vec<(String, Arc<Kernel>)>, Vec<(String, String)>);
 
 fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
     let mut kernels = Vec::new();
     let mut refused = Vec::new();

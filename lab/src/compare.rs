@@ -351,10 +351,7 @@ fn shape(
 }
 
 fn target(workload: &Workload) -> prefetch::PlanTarget {
-    prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    }
+    prefetch::PlanTarget::of(workload.group)
 }
 
 /// Kernels by their plans, the plain one first; and the plans that were refused, with the reasons.

@@ -27,11 +27,7 @@ use headstart_cli::published;
 
 /// Runs the command.
 pub fn run(options: &arguments::Corpus) -> Result<()> {
-    let destination = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let destination = Destination::asked("--json", options.json.as_deref())?;
     let facts = device::gpu(&options.device)?;
     let mut gpu = device::worker(&facts)?;
     let tuner = match options.without_tuning {

@@ -83,11 +83,7 @@ const CASES: [Case; 19] = [
 /// # Errors
 /// There is no such GPU, nvcc fails, or the file cannot be written.
 pub fn run(options: &arguments::Bench) -> Result<()> {
-    let destination = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let destination = Destination::asked("--json", options.json.as_deref())?;
     let device = CudaDevice::open(device::gpu(&options.device)?.ordinal)?;
     let bench = Bench::new(&device, options)?;
     let facts = device.gpu().facts();
@@ -338,12 +334,7 @@ fn ours(function: Option<Function>) -> Kernel {
         let otherwise = region(b, |b| {
             b.push(OpKind::Break(inner, Vec::new()), &[]);
         });
-        let kind = OpKind::If {
-            label: inner,
-            cond: more,
-            then,
-            otherwise,
-        };
+        let kind = OpKind::if_(inner, more, then, otherwise);
         b.push(kind, &[]);
         b.push(OpKind::Break(label, params[2..].to_vec()), &[]);
     });

@@ -50,11 +50,7 @@ struct Record {
 /// # Errors
 /// There is no such device, or the file cannot be written. A technique's failure is stored as its result.
 pub fn run(options: &arguments::Bench) -> Result<()> {
-    let destination = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let destination = Destination::asked("--json", options.json.as_deref())?;
     let chosen = device::find(&options.device, &[])?;
     let title = match (chosen.gpu(), chosen.model()) {
         (Some(facts), _) => facts.name.clone(),

@@ -26,11 +26,7 @@ const SPAN: Duration = Duration::from_millis(500);
 /// # Errors
 /// There is no such model, a case cannot be timed, or the file cannot be written.
 pub fn run(options: &arguments::Bench) -> Result<()> {
-    let destination = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let destination = Destination::asked("--json", options.json.as_deref())?;
     let device = device::find(&options.device, &[])?;
     let Some(model) = device.model() else {
         return Err(

@@ -59,17 +59,9 @@ fn region(kernel: &mut Kernel, body: &mut Region) {
 
 fn moved(b: &mut Builder<'_>, to: Value, from: Value, bytes: u32, id: LoadId) {
     let words = vec![Type::I32; (bytes / WORD) as usize];
-    let load = OpKind::Load {
-        ptr: from,
-        id,
-        cache: CacheUse::Default,
-    };
+    let load = OpKind::load(from, id, CacheUse::Default);
     let values = b.push(load, &words);
-    let store = OpKind::Store {
-        ptr: to,
-        values,
-        cache: CacheUse::Default,
-    };
+    let store = OpKind::store(to, values, CacheUse::Default);
     b.push(store, &[]);
 }
 

@@ -517,12 +517,7 @@ mod tests {
             })
         };
         let (then, otherwise) = (region(&mut b), region(&mut b));
-        let kind = OpKind::If {
-            label,
-            cond,
-            then,
-            otherwise,
-        };
+        let kind = OpKind::if_(label, cond, then, otherwise);
         b.push(kind, &[]);
         kernel.body = b.finish();
         (NanPlan::of(&kernel), sum, [bits[0], bits[1]])

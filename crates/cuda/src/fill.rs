@@ -62,14 +62,7 @@ pub(super) fn kernel(pattern: &Pattern, element: Type) -> Option<Kernel> {
             b.break_if(outside, label, Vec::new());
             let bits = bits(b, pattern, element, index);
             let to = b.element(elements, element, index);
-            b.push(
-                OpKind::Store {
-                    ptr: to,
-                    values: vec![bits],
-                    cache: CacheUse::Default,
-                },
-                &[],
-            );
+            b.push(OpKind::store(to, vec![bits], CacheUse::Default), &[]);
             let next = b.add(index, stride);
             b.continue_(label, vec![next]);
         },
@@ -182,10 +175,7 @@ mod tests {
         let patterns = [
             Pattern::Constant(7),
             Pattern::Steps { first: 3, step: 5 },
-            Pattern::Below {
-                bound: 1 << 28,
-                seed: 7,
-            },
+            Pattern::below(1 << 28, 7),
             Pattern::Fractions { low: 1.0 },
             Pattern::Bits { seed: 1 },
         ];

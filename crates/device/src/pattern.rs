@@ -49,6 +49,11 @@ pub enum Pattern {
 const FEW: u64 = 1 << 16;
 
 impl Pattern {
+    /// [`Pattern::Below`].
+    pub const fn below(bound: u64, seed: u64) -> Pattern {
+        Pattern::Below { bound, seed }
+    }
+
     /// Whether it is known to give the same elements as another: functions, only where they are one and the same.
     #[doc(hidden)]
     pub fn is_same(&self, other: &Pattern) -> bool {

@@ -119,11 +119,7 @@ impl Cutter<'_> {
             if self.edge(&op) == Some(CutEdge::Leave(self.number)) {
                 let place = op.place;
                 kept.push(op);
-                kept.push(Op {
-                    kind: OpKind::Return,
-                    results: Vec::new(),
-                    place,
-                });
+                kept.push(Op::new(OpKind::Return, Vec::new(), place));
                 return kept;
             }
             for inner in op.kind.regions_mut() {
@@ -134,11 +130,7 @@ impl Cutter<'_> {
             let ends = op.kind.label().is_some_and(|label| !is_left(label));
             kept.push(op);
             if ends {
-                kept.push(Op {
-                    kind: OpKind::Return,
-                    results: Vec::new(),
-                    place,
-                });
+                kept.push(Op::new(OpKind::Return, Vec::new(), place));
                 return kept;
             }
         }

@@ -16,7 +16,6 @@
 
 use super::early::Early;
 use super::fetch::Fetch;
-use super::limits::Limits;
 use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
@@ -40,13 +39,12 @@ impl Fetch for BatchedRegisters {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         _: &[Value],
         group: u32,
     ) -> Result<Vec<Value>> {
         for ahead in 0..group {
-            early.load(b, limits, &self.site, ahead)?;
+            early.load(b, &self.site, ahead)?;
         }
         Ok(Vec::new())
     }

@@ -12,7 +12,6 @@
 
 use super::early::Early;
 use super::fetch::Fetch;
-use super::limits::Limits;
 use super::plan::{Distance, Layout};
 use super::planned::Planned;
 use super::slots::{Holds, Slots};
@@ -43,7 +42,7 @@ impl Fetch for BatchedShared {
         &self.site
     }
 
-    fn prologue(&mut self, _: &mut Early<'_>, _: &mut Limits, b: &mut Builder<'_>) -> Result<Vec<Value>> {
+    fn prologue(&mut self, _: &mut Early<'_>, b: &mut Builder<'_>) -> Result<Vec<Value>> {
         let slots = Slots::declare(
             b,
             &self.site,
@@ -59,7 +58,6 @@ impl Fetch for BatchedShared {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         state: &[Value],
         group: u32,
@@ -82,7 +80,7 @@ impl Fetch for BatchedShared {
             // Values computed inside are known inside only.
             let mut early = early.clone();
             for ahead in 0..self.distance {
-                if let Err(error) = early.load(b, limits, &self.site, ahead) {
+                if let Err(error) = early.load(b, &self.site, ahead) {
                     failed = Some(error);
                     return Vec::new();
                 }
@@ -100,7 +98,7 @@ impl Fetch for BatchedShared {
             return Err(error);
         }
         for ahead in 0..group {
-            let guard = early.guard(b, limits, &self.site, ahead, true)?;
+            let guard = early.guard(b, &self.site, ahead, true)?;
             let slot = slots.slot(b, pointer, ahead, true);
             slots.read(b, early, guard, slot, ahead);
         }

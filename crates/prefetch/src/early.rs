@@ -51,6 +51,8 @@ pub(super) struct Early<'s> {
     left: Option<Value>,
     /// The counting test is known to pass for iterations 0 up to, not including, this one.
     certain: u32,
+    /// What guards compare with.
+    limits: Limits,
     /// Growths already found, by value and reading.
     growths: Rc<Growths<'s>>,
     /// Where loads lie, by their first result: found once for all iterations ahead.
@@ -67,6 +69,7 @@ impl<'s> Early<'s> {
         definitions: &'s Definitions,
         base: &[Value],
         certain: u32,
+        limits: &Limits,
     ) -> Early<'s> {
         let base = summary.params.iter().copied().zip(base.iter().copied()).collect();
         Early {
@@ -77,6 +80,7 @@ impl<'s> Early<'s> {
             tests: HashMap::new(),
             left: None,
             certain,
+            limits: limits.clone(),
             growths: Rc::new(Growths::new(summary)),
             bounds: HashMap::new(),
             readable: HashSet::new(),
@@ -89,24 +93,11 @@ impl<'s> Early<'s> {
     }
 
     /// A value `ahead` iterations from here, if the loop gets there.
-    pub(super) fn value(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        value: Value,
-        ahead: u32,
-    ) -> Result<Value> {
-        self.slice(b, limits, value, ahead, 0)
+    pub(super) fn value(&mut self, b: &mut Builder<'_>, value: Value, ahead: u32) -> Result<Value> {
+        self.slice(b, value, ahead, 0)
     }
 
-    fn slice(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        value: Value,
-        ahead: u32,
-        depth: u32,
-    ) -> Result<Value> {
+    fn slice(&mut self, b: &mut Builder<'_>, value: Value, ahead: u32, depth: u32) -> Result<Value> {
         if let Some(&known) = self.known.get(&(value, ahead)) {
             return Ok(known);
         }
@@ -116,7 +107,7 @@ impl<'s> Early<'s> {
             ));
         }
         let early = if let Some(index) = self.summary.params.iter().position(|&param| param == value) {
-            self.param(b, limits, index, ahead, depth)?
+            self.param(b, index, ahead, depth)?
         } else {
             match self.summary.inside.get(&value) {
                 None => value,
@@ -124,7 +115,7 @@ impl<'s> Early<'s> {
                     let inside = inside.clone();
                     let place = b.place();
                     b.at(inside.place);
-                    let early = self.repeat(b, limits, value, &inside, ahead, depth);
+                    let early = self.repeat(b, value, &inside, ahead, depth);
                     b.at(place);
                     early?
                 }
@@ -135,14 +126,7 @@ impl<'s> Early<'s> {
     }
 
     /// A loop parameter, `ahead` steps on.
-    fn param(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        index: usize,
-        ahead: u32,
-        depth: u32,
-    ) -> Result<Value> {
+    fn param(&mut self, b: &mut Builder<'_>, index: usize, ahead: u32, depth: u32) -> Result<Value> {
         let param = self.summary.params[index];
         let base = self.base[&param];
         if ahead == 0 {
@@ -182,7 +166,7 @@ impl<'s> Early<'s> {
                     }
                 })
             }
-            Step::Derived(next) => self.slice(b, limits, next, ahead - 1, depth + 1),
+            Step::Derived(next) => self.slice(b, next, ahead - 1, depth + 1),
             Step::Carried => Err(Error::usage(format!(
                 "it depends on {}, which each iteration makes from the one before",
                 b.kernel.describe_value(param)
@@ -194,7 +178,6 @@ impl<'s> Early<'s> {
     fn repeat(
         &mut self,
         b: &mut Builder<'_>,
-        limits: &mut Limits,
         value: Value,
         inside: &Inside,
         ahead: u32,
@@ -207,7 +190,7 @@ impl<'s> Early<'s> {
         if ahead > 0
             && let Some(growth) = self.growths.of(b.kernel, value)
         {
-            let now = self.slice(b, limits, value, 0, depth + 1)?;
+            let now = self.slice(b, value, 0, depth + 1)?;
             let distance = growth.wrapping_mul(i64::from(ahead));
             if b.kernel.ty(value).is_pointer() {
                 let zero = b.i64(0);
@@ -229,7 +212,7 @@ impl<'s> Early<'s> {
                 .position(|&result| result == value)
                 .unwrap_or(0);
             let site = site.clone();
-            return Ok(self.load(b, limits, &site, ahead)?[component]);
+            return Ok(self.load(b, &site, ahead)?[component]);
         }
         if let Some(yielded) = &inside.yielded {
             let mut chosen = Chosen {
@@ -238,7 +221,7 @@ impl<'s> Early<'s> {
                 depth: depth + 1,
                 made: HashMap::new(),
             };
-            return self.chosen(b, limits, yielded, &mut chosen);
+            return self.chosen(b, yielded, &mut chosen);
         }
         if inside.kind.regions().next().is_some() {
             return Err(Error::usage(
@@ -255,7 +238,7 @@ impl<'s> Early<'s> {
         kind.for_each_operand(|operand| operands.push(operand));
         let mut early = HashMap::new();
         for operand in operands {
-            early.insert(operand, self.slice(b, limits, operand, ahead, depth + 1)?);
+            early.insert(operand, self.slice(b, operand, ahead, depth + 1)?);
         }
         kind.map_operands(|operand| early[&operand]);
         let ty = b.kernel.ty(value);
@@ -280,16 +263,10 @@ impl<'s> Early<'s> {
     }
 
     /// The results of an `if` or block in a later iteration: both sides' values, and a selection by each condition.
-    fn chosen(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        yielded: &Rc<Yielded>,
-        chosen: &mut Chosen,
-    ) -> Result<Value> {
+    fn chosen(&mut self, b: &mut Builder<'_>, yielded: &Rc<Yielded>, chosen: &mut Chosen) -> Result<Value> {
         let (cond, then, otherwise) = match &**yielded {
             Yielded::Values(values) => {
-                return self.slice(b, limits, values[chosen.index], chosen.ahead, chosen.depth);
+                return self.slice(b, values[chosen.index], chosen.ahead, chosen.depth);
             }
             Yielded::Chosen {
                 cond,
@@ -301,9 +278,9 @@ impl<'s> Early<'s> {
             return Ok(made);
         }
         chosen.depth += 1;
-        let cond = self.slice(b, limits, cond, chosen.ahead, chosen.depth)?;
-        let then = self.chosen(b, limits, then, chosen)?;
-        let otherwise = self.chosen(b, limits, otherwise, chosen)?;
+        let cond = self.slice(b, cond, chosen.ahead, chosen.depth)?;
+        let then = self.chosen(b, then, chosen)?;
+        let otherwise = self.chosen(b, otherwise, chosen)?;
         chosen.depth -= 1;
         let selected = match then == otherwise {
             true => then,
@@ -319,12 +296,7 @@ impl<'s> Early<'s> {
     }
 
     /// Whether the counting test of iteration `iteration` passes: a `Bool`, or nothing if it certainly does.
-    pub(super) fn test(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        iteration: u32,
-    ) -> Result<Option<Value>> {
+    pub(super) fn test(&mut self, b: &mut Builder<'_>, iteration: u32) -> Result<Option<Value>> {
         if iteration < self.certain {
             return Ok(None);
         }
@@ -343,7 +315,7 @@ impl<'s> Early<'s> {
         }
         let test = match self.left {
             Some(left) => passes_within(b, &exit, step, left, steps)?,
-            None => passes(b, limits, self.definitions, &exit, step, counter, steps)?,
+            None => passes(b, &self.limits, self.definitions, &exit, step, counter, steps)?,
         };
         self.tests.insert(steps, test);
         Ok(Some(test))
@@ -354,15 +326,14 @@ impl<'s> Early<'s> {
     pub(super) fn guard(
         &mut self,
         b: &mut Builder<'_>,
-        limits: &mut Limits,
         site: &LoadSite,
         ahead: u32,
         is_read: bool,
     ) -> Result<Option<Value>> {
         let counted = match (site.after_exit, ahead) {
-            (true, _) => self.test(b, limits, ahead)?,
+            (true, _) => self.test(b, ahead)?,
             (false, 0) => None,
-            (false, _) => self.test(b, limits, ahead - 1)?,
+            (false, _) => self.test(b, ahead - 1)?,
         };
         let mut guards: Vec<Value> = counted.into_iter().collect();
         let (definitions, summary, load) = (self.definitions, self.summary, site.results[0]);
@@ -370,7 +341,7 @@ impl<'s> Early<'s> {
         let bounds = *bounds.or_insert_with(|| legality::bounds(b.kernel, definitions, summary, site));
         let mut repeated = !site.skippable;
         for &(cond, side) in &site.conditions {
-            match self.value(b, limits, cond, ahead) {
+            match self.value(b, cond, ahead) {
                 Ok(cond) => guards.push(if side {
                     cond
                 } else {
@@ -387,7 +358,7 @@ impl<'s> Early<'s> {
         }
         let by_counting = self.summary.exit.is_ok() && self.summary.other_exits.is_empty() && repeated;
         if !by_counting {
-            guards.push(self.within_length(b, limits, &bounds, ahead)?);
+            guards.push(self.within_length(b, &bounds, ahead)?);
             // A hint for an iteration that never executes is none that reads.
             if is_read && !self.readable.contains(&load) {
                 legality::may_read_for_nothing(b.kernel, self.definitions, site)?;
@@ -398,13 +369,7 @@ impl<'s> Early<'s> {
     }
 
     /// The early address lies in memory of known length.
-    fn within_length(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        bounds: &Bounds,
-        ahead: u32,
-    ) -> Result<Value> {
+    fn within_length(&mut self, b: &mut Builder<'_>, bounds: &Bounds, ahead: u32) -> Result<Value> {
         let (first, width, length) = match *bounds {
             Bounds::Length {
                 index,
@@ -413,7 +378,7 @@ impl<'s> Early<'s> {
                 length,
                 ..
             } => {
-                let index = self.value(b, limits, index, ahead)?;
+                let index = self.value(b, index, ahead)?;
                 let first = b.i64(first);
                 (b.add(index, first), width, length)
             }
@@ -424,7 +389,7 @@ impl<'s> Early<'s> {
                 length,
                 size,
             } => {
-                let pointer = self.value(b, limits, pointer, ahead)?;
+                let pointer = self.value(b, pointer, ahead)?;
                 let [end, start] =
                     [pointer, base].map(|pointer| b.convert(ConvertOp::Bits, Type::I64, pointer));
                 let size = b.i64(size);
@@ -449,21 +414,15 @@ impl<'s> Early<'s> {
     }
 
     /// Loads the values of iteration `ahead`; zeros if it does not load.
-    pub(super) fn load(
-        &mut self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        site: &LoadSite,
-        ahead: u32,
-    ) -> Result<Vec<Value>> {
+    pub(super) fn load(&mut self, b: &mut Builder<'_>, site: &LoadSite, ahead: u32) -> Result<Vec<Value>> {
         if let Some(known) = self.known_load(site, ahead) {
             return Ok(known);
         }
         legality::may_move(b.kernel, self.definitions, self.summary, site, ahead)?;
         let place = b.place();
         b.at(site.place);
-        let guard = self.guard(b, limits, site, ahead, true)?;
-        let pointer = self.value(b, limits, site.pointer, ahead)?;
+        let guard = self.guard(b, site, ahead, true)?;
+        let pointer = self.value(b, site.pointer, ahead)?;
         let values = load_under(b, guard, site, pointer);
         b.at(place);
         for (&result, &value) in site.results.iter().zip(&values) {
@@ -489,11 +448,7 @@ pub(super) fn load_under(
     pointer: Value,
 ) -> Vec<Value> {
     let types: Vec<Type> = site.results.iter().map(|&result| b.kernel.ty(result)).collect();
-    let kind = OpKind::Load {
-        ptr: pointer,
-        id: site.id,
-        cache: crate::ir::CacheUse::Default,
-    };
+    let kind = OpKind::load(pointer, site.id, crate::ir::CacheUse::Default);
     match guard {
         None => b.push(kind, &types),
         Some(guard) => b.if_(

@@ -96,7 +96,7 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
             return Ok(vec![op]);
         };
         let params = params.clone();
-        let mut limits = Limits::default();
+        let limits = Limits::default();
         let mut ops: Vec<Op> = Vec::new();
         for own in std::mem::take(&mut body.ops) {
             let fenced = is_fenced(&own);
@@ -118,14 +118,14 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
                 found
             };
             let mut b = Builder::new(kernel, own_place);
-            let mut early = Early::new(&summary, &definitions, &params, 0);
+            let mut early = Early::new(&summary, &definitions, &params, 0, &limits);
             for hinted in &to_l1 {
                 let steps = hinted.distance.div_ceil(group);
                 for site in summary.loads.iter().filter(|site| site.id == hinted.id) {
                     let first = u32::from(done(site.id, site.pointer));
                     for ahead in first..=steps {
-                        let guard = early.guard(&mut b, &mut limits, site, ahead, true)?;
-                        let pointer = early.value(&mut b, &mut limits, site.pointer, ahead)?;
+                        let guard = early.guard(&mut b, site, ahead, true)?;
+                        let pointer = early.value(&mut b, site.pointer, ahead)?;
                         let bytes = b.kernel.ty(site.results[0]).bytes() * site.results.len() as u32;
                         let (hint, id) = (hinted.hint, Some(site.id));
                         match guard {
@@ -144,7 +144,7 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
             ops.extend(b.finish().ops);
         }
         body.ops = ops;
-        let mut all = std::mem::take(&mut limits.ops);
+        let mut all = limits.take();
         all.push(op);
         Ok(all)
     })

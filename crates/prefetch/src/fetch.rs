@@ -13,12 +13,7 @@ pub(super) trait Fetch {
     fn site(&self) -> &LoadSite;
 
     /// Fetches the first iterations, in front of the loop, and gives the first state. Who carries nothing has none.
-    fn prologue(
-        &mut self,
-        _early: &mut Early<'_>,
-        _limits: &mut Limits,
-        _b: &mut Builder<'_>,
-    ) -> Result<Vec<Value>> {
+    fn prologue(&mut self, _early: &mut Early<'_>, _b: &mut Builder<'_>) -> Result<Vec<Value>> {
         Ok(Vec::new())
     }
 
@@ -27,7 +22,6 @@ pub(super) trait Fetch {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         state: &[Value],
         group: u32,
@@ -75,6 +69,7 @@ pub(super) struct Frame<'a> {
     pub(super) place: Place,
     /// How many state values each fetch has.
     pub(super) widths: Vec<usize>,
+    pub(super) limits: Limits,
 }
 
 impl Frame<'_> {

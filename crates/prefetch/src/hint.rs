@@ -19,7 +19,6 @@ use super::candidate::Candidate;
 use super::early::Early;
 use super::fetch::Fetch;
 use super::legality;
-use super::limits::Limits;
 use super::loads::resolve;
 use super::plan::Plan;
 use super::planned::Planned;
@@ -59,7 +58,6 @@ impl Fetch for Hint {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         _: &[Value],
         group: u32,
@@ -67,7 +65,7 @@ impl Fetch for Hint {
         legality::may_hint(b.kernel, early.definitions, &self.site)?;
         let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
         for ahead in self.distance..self.distance + group {
-            let (pointer, guard) = target(early, limits, b, &self.site, ahead, Some(self.line))?;
+            let (pointer, guard) = target(early, b, &self.site, ahead, Some(self.line))?;
             let (hint, id) = (self.hint, Some(self.site.id));
             match guard {
                 None => b.prefetch(pointer, bytes, hint, id),
@@ -92,14 +90,13 @@ impl Fetch for Hint {
 /// bytes, once for each line that the pointer enters.
 pub(super) fn target(
     early: &mut Early<'_>,
-    limits: &mut Limits,
     b: &mut Builder<'_>,
     site: &LoadSite,
     ahead: u32,
     line: Option<u32>,
 ) -> Result<(Value, Option<Value>)> {
-    let guard = early.guard(b, limits, site, ahead, false)?;
-    let pointer = early.value(b, limits, site.pointer, ahead)?;
+    let guard = early.guard(b, site, ahead, false)?;
+    let pointer = early.value(b, site.pointer, ahead)?;
     let growth = early.pointer_growth(b.kernel, site.pointer);
     let enters = growth
         .zip(line)

@@ -270,10 +270,7 @@ mod tests {
              }}"
         );
         let kernel = crate::ir::parse(&text, "k.hsir").expect("a kernel");
-        let target = PlanTarget {
-            group_size: Some([32, 1, 1]),
-            ..PlanTarget::default()
-        };
+        let target = PlanTarget::of([32, 1, 1]);
         let plan = Plan::none().with_inner(Some(most));
         let found = Loads::of(&kernel)
             .inner_loops(&plan, &target)
@@ -303,10 +300,7 @@ mod tests {
     fn an_author_may_wish_for_it() {
         let text = include_str!("../../../headstart/tests/pass/inner/staged.hsir");
         let kernel = crate::ir::parse(text, "staged.hsir").expect("a kernel");
-        let target = PlanTarget {
-            group_size: Some([32, 1, 1]),
-            ..PlanTarget::default()
-        };
+        let target = PlanTarget::of([32, 1, 1]);
         for plan in ["inner:2", "inner:2,p=rolling-registers:1"] {
             let mut wished = kernel.clone();
             wished.body.walk_mut(&mut |op| {

@@ -19,7 +19,6 @@ use super::early::Early;
 use super::fetch::Fetch;
 use super::hint::target;
 use super::legality;
-use super::limits::Limits;
 use super::plan::{JointScope, StrategyKind};
 use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
@@ -130,7 +129,6 @@ impl Fetch for Joint {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         _: &[Value],
         group: u32,
@@ -139,7 +137,7 @@ impl Fetch for Joint {
         let bytes = b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32;
         for ahead in self.distance..self.distance + group {
             let line = (!self.side_by_side).then_some(self.line);
-            let (pointer, guard) = target(early, limits, b, &self.site, ahead, line)?;
+            let (pointer, guard) = target(early, b, &self.site, ahead, line)?;
             let write = |b: &mut Builder<'_>| {
                 let (ptr, count) = self.range(b, pointer, bytes);
                 // A count that is known is a size.

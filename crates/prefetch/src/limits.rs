@@ -14,7 +14,9 @@
 //! four steps ahead:           lt.u 4, %left
 //! ```
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{CountedExit, Relation, Step};
@@ -22,19 +24,35 @@ use crate::analysis::ranges::range;
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Op, Type, Value};
 
-/// Values computed once in front of the loop for the guards inside.
-#[derive(Default)]
+/// Values computed once in front of the loop for the guards inside. A clone has the same ones.
+#[derive(Clone, Default)]
 pub(super) struct Limits {
+    ops: Rc<RefCell<Vec<Op>>>,
+    made: Rc<RefCell<HashMap<i64, Value>>>,
+}
+
+impl Limits {
     /// The operations that compute them.
-    pub(super) ops: Vec<Op>,
-    made: HashMap<i64, Value>,
+    pub(super) fn take(&self) -> Vec<Op> {
+        self.ops.take()
+    }
+
+    fn get(&self, steps: i64) -> Option<Value> {
+        self.made.borrow().get(&steps).copied()
+    }
+
+    fn insert(&self, steps: i64, limit: Value, ops: Vec<Op>) -> Value {
+        self.ops.borrow_mut().extend(ops);
+        self.made.borrow_mut().insert(steps, limit);
+        limit
+    }
 }
 
 /// `counter + steps × step relation bound`, computed without wrapping: the bound moves back instead, once,
 /// in front of the loop, and saturates.
 pub(super) fn passes(
     b: &mut Builder<'_>,
-    limits: &mut Limits,
+    limits: &Limits,
     definitions: &Definitions,
     exit: &CountedExit,
     step: Step,
@@ -93,21 +111,12 @@ pub(super) fn passes(
         let or_below = if signed { CompareOp::LeS } else { CompareOp::LeU };
         return Ok(b.compare(if or_equal { or_below } else { below }, left, right));
     }
-    let limit = match limits.made.get(&steps) {
-        Some(&limit) => limit,
+    let limit = match limits.get(steps) {
+        Some(limit) => limit,
         None => {
-            let mut failed = None;
-            let region = b.region(|b| match test.limit(b, step, ty, steps) {
-                Ok(limit) => {
-                    limits.made.insert(steps, limit);
-                }
-                Err(error) => failed = Some(error),
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            limits.ops.extend(region.ops);
-            limits.made[&steps]
+            let mut limit = Err(Error::bug("a limit that is not computed"));
+            let region = b.region(|b| limit = test.limit(b, step, ty, steps));
+            limits.insert(steps, limit?, region.ops)
         }
     };
     Ok(if shrinking {
@@ -229,7 +238,7 @@ impl OrderTest<'_> {
     fn passes_wide(
         &self,
         b: &mut Builder<'_>,
-        limits: &mut Limits,
+        limits: &Limits,
         (step, scale): (Value, i64),
         counter: Value,
         steps: i64,
@@ -247,8 +256,8 @@ impl OrderTest<'_> {
         } else {
             ConvertOp::ExtendU
         };
-        let limit = match limits.made.get(&steps) {
-            Some(&limit) => limit,
+        let limit = match limits.get(steps) {
+            Some(limit) => limit,
             None => {
                 let mut limit = exit.bound;
                 let most = range(b.kernel, definitions, step).max;
@@ -266,9 +275,7 @@ impl OrderTest<'_> {
                     }
                     limit = b.sub(bound, distance);
                 });
-                limits.ops.extend(region.ops);
-                limits.made.insert(steps, limit);
-                limit
+                limits.insert(steps, limit, region.ops)
             }
         };
         let counter = b.convert(extend, Type::I64, counter);

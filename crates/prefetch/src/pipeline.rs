@@ -48,7 +48,7 @@ pub(super) fn rewrite(
         return Err(Error::bug("only loops are rewritten"));
     };
     fits(kernel, op.place, &body, plan.group)?;
-    let mut limits = Limits::default();
+    let limits = Limits::default();
     let Started {
         ops: prologue,
         state: first_state,
@@ -58,7 +58,7 @@ pub(super) fn rewrite(
         definitions,
         &summary,
         (op.place, &initial),
-        &mut limits,
+        &limits,
         &mut plan,
     )?;
 
@@ -69,11 +69,12 @@ pub(super) fn rewrite(
         body: &body,
         place: op.place,
         widths,
+        limits,
     };
-    let main = frame.main_loop(kernel, &mut limits, &mut plan, initial, first_state)?;
+    let main = frame.main_loop(kernel, &mut plan, initial, first_state)?;
 
     let new_label = main.op_loop.kind.label().unwrap_or(label);
-    let mut ops = std::mem::take(&mut limits.ops);
+    let mut ops = frame.limits.take();
     ops.extend(prologue);
     match plan.tests {
         Tests::Kept => {
@@ -96,26 +97,14 @@ pub(super) fn rewrite(
                 body,
                 wishes,
             };
-            ops.push(Op {
-                kind: rest,
-                results: results.clone(),
-                place: op.place,
-            });
-            let end = Op {
-                kind: OpKind::Break(block, results),
-                results: Vec::new(),
-                place: op.place,
-            };
+            ops.push(Op::new(rest, results.clone(), op.place));
+            let end = Op::new(OpKind::Break(block, results), Vec::new(), op.place);
             ops.push(end);
             let kind = OpKind::Block {
                 label: block,
                 body: Region { ops },
             };
-            ops = vec![Op {
-                kind,
-                results: op.results,
-                place: op.place,
-            }];
+            ops = vec![Op::new(kind, op.results, op.place)];
         }
     }
     Ok((ops, new_label))
@@ -136,14 +125,14 @@ pub(super) fn start(
     definitions: &Definitions,
     summary: &LoopSummary,
     (place, initial): (Place, &[Value]),
-    limits: &mut Limits,
+    limits: &Limits,
     plan: &mut Rewrite<'_>,
 ) -> Result<Started> {
     let mut b = Builder::new(kernel, place);
-    let mut early = Early::new(summary, definitions, initial, 0);
+    let mut early = Early::new(summary, definitions, initial, 0, limits);
     let (mut state, mut widths) = (Vec::new(), Vec::new());
     for fetch in &mut plan.fetches {
-        let own = fetch.prologue(&mut early, limits, &mut b)?;
+        let own = fetch.prologue(&mut early, &mut b)?;
         widths.push(own.len());
         state.extend(own);
     }
@@ -187,7 +176,6 @@ impl Frame<'_> {
     fn main_loop(
         &self,
         kernel: &mut Kernel,
-        limits: &mut Limits,
         plan: &mut Rewrite<'_>,
         initial: Vec<Value>,
         first_state: Vec<Value>,
@@ -221,8 +209,8 @@ impl Frame<'_> {
             outer,
         };
         let body = match plan.tests {
-            Tests::Once => step.tested_once(kernel, limits, plan)?,
-            Tests::Kept => step.tests_kept(kernel, limits, plan)?,
+            Tests::Once => step.tested_once(kernel, plan)?,
+            Tests::Kept => step.tests_kept(kernel, plan)?,
         };
         let initial = initial.into_iter().chain(first_state).collect();
         let results = kernel.labels[main].results.clone();
@@ -236,11 +224,7 @@ impl Frame<'_> {
             wishes: LoopWishes::default(),
         };
         Ok(MainLoop {
-            op_loop: Op {
-                kind,
-                results,
-                place: self.place,
-            },
+            op_loop: Op::new(kind, results, self.place),
             outer,
         })
     }

@@ -19,6 +19,16 @@ pub struct PlanTarget {
     pub line: u32,
 }
 
+impl PlanTarget {
+    /// For launches with work-groups of this size.
+    pub fn of(group: [u32; 3]) -> PlanTarget {
+        PlanTarget {
+            group_size: Some(group),
+            ..PlanTarget::default()
+        }
+    }
+}
+
 impl Default for PlanTarget {
     fn default() -> PlanTarget {
         PlanTarget {

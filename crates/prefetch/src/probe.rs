@@ -151,9 +151,9 @@ pub(super) fn early_at(
     (site, furthest): (&LoadSite, u32),
 ) -> Result<()> {
     for (base, ahead) in [(initial, 0), (&summary.params, furthest)] {
-        let mut early = Early::new(summary, definitions, base, 0);
+        let mut early = Early::new(summary, definitions, base, 0, &Limits::default());
         let mut b = Builder::new(kernel, place);
-        early.load(&mut b, &mut Limits::default(), site, ahead)?;
+        early.load(&mut b, site, ahead)?;
     }
     Ok(())
 }

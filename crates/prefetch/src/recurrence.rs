@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::early::Early;
 use super::fetch::Fetch;
-use super::limits::Limits;
 use super::plan::{Carried, Strategy};
 use crate::analysis::loops::{LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
@@ -125,20 +124,10 @@ struct Recurrence {
 
 impl Recurrence {
     /// The parameters some iterations ahead, each step from the one before.
-    fn at(
-        &self,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        b: &mut Builder<'_>,
-        from: u32,
-        to: u32,
-    ) -> Result<Vec<Value>> {
+    fn at(&self, early: &mut Early<'_>, b: &mut Builder<'_>, from: u32, to: u32) -> Result<Vec<Value>> {
         let mut values = Vec::new();
         for ahead in from..=to {
-            let now = self
-                .params
-                .iter()
-                .map(|&param| early.value(b, limits, param, ahead));
+            let now = self.params.iter().map(|&param| early.value(b, param, ahead));
             values = now.collect::<Result<_>>()?;
         }
         Ok(values)
@@ -150,12 +139,7 @@ impl Fetch for Recurrence {
         &self.site
     }
 
-    fn prologue(
-        &mut self,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        b: &mut Builder<'_>,
-    ) -> Result<Vec<Value>> {
+    fn prologue(&mut self, early: &mut Early<'_>, b: &mut Builder<'_>) -> Result<Vec<Value>> {
         if self.distance as usize * self.operations > MOST_STEPS {
             return Err(Error::usage(format!(
                 "its address would be computed {} iterations ahead by as many copies of the loop's arithmetic",
@@ -163,13 +147,12 @@ impl Fetch for Recurrence {
             ))
             .accepted(format!("at most {} iterations ahead", MOST_STEPS / self.operations)));
         }
-        self.at(early, limits, b, 1, self.distance)
+        self.at(early, b, 1, self.distance)
     }
 
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         state: &[Value],
         group: u32,
@@ -177,7 +160,7 @@ impl Fetch for Recurrence {
         for (&param, &value) in self.params.iter().zip(state) {
             early.know(param, self.distance, value);
         }
-        self.at(early, limits, b, self.distance + 1, self.distance + group)
+        self.at(early, b, self.distance + 1, self.distance + group)
     }
 
     fn replaces_load(&self) -> bool {

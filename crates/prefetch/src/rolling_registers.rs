@@ -16,7 +16,6 @@
 
 use super::early::Early;
 use super::fetch::Fetch;
-use super::limits::Limits;
 use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
@@ -41,15 +40,10 @@ impl Fetch for RollingRegisters {
         &self.site
     }
 
-    fn prologue(
-        &mut self,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        b: &mut Builder<'_>,
-    ) -> Result<Vec<Value>> {
+    fn prologue(&mut self, early: &mut Early<'_>, b: &mut Builder<'_>) -> Result<Vec<Value>> {
         let mut state = Vec::new();
         for ahead in 0..self.distance {
-            state.extend(early.load(b, limits, &self.site, ahead)?);
+            state.extend(early.load(b, &self.site, ahead)?);
         }
         Ok(state)
     }
@@ -57,7 +51,6 @@ impl Fetch for RollingRegisters {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         state: &[Value],
         group: u32,
@@ -69,7 +62,7 @@ impl Fetch for RollingRegisters {
         }
         let mut window: Vec<Value> = state.to_vec();
         for ahead in self.distance..self.distance + group {
-            window.extend(early.load(b, limits, &self.site, ahead)?);
+            window.extend(early.load(b, &self.site, ahead)?);
         }
         Ok(window.split_off(group as usize * self.site.results.len()))
     }

@@ -28,7 +28,6 @@
 
 use super::early::{Early, load_under};
 use super::fetch::Fetch;
-use super::limits::Limits;
 use super::plan::{Distance, Layout};
 use super::planned::Planned;
 use super::slots::{Holds, Slots};
@@ -97,7 +96,6 @@ impl RollingShared {
     fn fetch(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         slot: Value,
         ahead: u32,
@@ -106,8 +104,8 @@ impl RollingShared {
         if self.asynchronous {
             super::legality::not_constant(b.kernel, early.definitions, &self.site)?;
         }
-        let guard = early.guard(b, limits, &self.site, ahead, true)?;
-        let from = early.value(b, limits, self.site.pointer, ahead)?;
+        let guard = early.guard(b, &self.site, ahead, true)?;
+        let from = early.value(b, self.site.pointer, ahead)?;
         if self.asynchronous {
             // A copy takes no generic address. Its memory is global, or it would not move.
             let from = match b.kernel.ty(from) {
@@ -117,7 +115,7 @@ impl RollingShared {
                 _ => from,
             };
             if let (Some(word), Some(slots)) = (&self.word, &self.slots) {
-                let element = word.element(b, early, limits, ahead)?;
+                let element = word.element(b, early, ahead)?;
                 let fetched =
                     |b: &mut Builder<'_>| vec![self.fetch_word(b, word, slots, slot, element, from)];
                 return Ok(Some(match guard {
@@ -143,7 +141,6 @@ impl RollingShared {
     fn fetch_group(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         first: Value,
         group: u32,
@@ -152,7 +149,7 @@ impl RollingShared {
         for ahead in 0..group {
             let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
             let slot = slots.slot(b, first, ahead, true);
-            tokens.extend(self.fetch(early, limits, b, slot, self.distance + ahead)?);
+            tokens.extend(self.fetch(early, b, slot, self.distance + ahead)?);
         }
         Ok(tokens)
     }
@@ -212,12 +209,7 @@ impl Fetch for RollingShared {
         &self.site
     }
 
-    fn prologue(
-        &mut self,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        b: &mut Builder<'_>,
-    ) -> Result<Vec<Value>> {
+    fn prologue(&mut self, early: &mut Early<'_>, b: &mut Builder<'_>) -> Result<Vec<Value>> {
         if self.asynchronous {
             self.word = Word::of(b, early, &self.site)?;
         }
@@ -240,7 +232,7 @@ impl Fetch for RollingShared {
             for ahead in step * self.group..(step + 1) * self.group {
                 let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
                 let slot = slots.slot(b, first, ahead, true);
-                tokens.extend(self.fetch(early, limits, b, slot, ahead)?);
+                tokens.extend(self.fetch(early, b, slot, ahead)?);
             }
             if self.asynchronous {
                 state.push(b.join(tokens));
@@ -253,7 +245,6 @@ impl Fetch for RollingShared {
     fn advance(
         &mut self,
         early: &mut Early<'_>,
-        limits: &mut Limits,
         b: &mut Builder<'_>,
         state: &[Value],
         group: u32,
@@ -262,7 +253,7 @@ impl Fetch for RollingShared {
         let (filled, tokens) = (state[0], &state[1..]);
         let mut copied: Vec<Value> = tokens.last().copied().into_iter().collect();
         if copies_first {
-            copied.extend(self.fetch_group(early, limits, b, filled, group)?);
+            copied.extend(self.fetch_group(early, b, filled, group)?);
         }
         let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
         let next = slots.step(b, filled, group);
@@ -278,18 +269,18 @@ impl Fetch for RollingShared {
                 if early.known_load(&self.site, ahead).is_some() {
                     continue;
                 }
-                let guard = early.guard(b, limits, &self.site, ahead, true)?;
+                let guard = early.guard(b, &self.site, ahead, true)?;
                 let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
                 let mut slot = slots.slot(b, pointer, ahead, ahead < group);
                 if let Some(word) = &self.word {
-                    let element = word.element(b, early, limits, ahead)?;
+                    let element = word.element(b, early, ahead)?;
                     slot = word.within(b, slot, element);
                 }
                 slots.read(b, early, guard, slot, ahead);
             }
         }
         if !copies_first {
-            copied.extend(self.fetch_group(early, limits, b, pointer, group)?);
+            copied.extend(self.fetch_group(early, b, pointer, group)?);
         }
         let mut state = vec![next];
         if self.asynchronous {

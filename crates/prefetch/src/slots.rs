@@ -151,14 +151,7 @@ impl Slots {
 
     /// Writes a slot.
     pub(super) fn write(&self, b: &mut Builder<'_>, slot: Value, values: Vec<Value>) {
-        b.push(
-            OpKind::Store {
-                ptr: slot,
-                values,
-                cache: CacheUse::Default,
-            },
-            &[],
-        );
+        b.push(OpKind::store(slot, values, CacheUse::Default), &[]);
     }
 }
 

@@ -11,7 +11,6 @@
 
 use super::early::Early;
 use super::fetch::{Frame, Rewrite};
-use super::limits::Limits;
 use crate::analysis::loops::{LoopSummary, Step};
 use crate::error::{Error, Result};
 use crate::ir::copy::{Copier, exchange_terminators};
@@ -31,12 +30,7 @@ pub(super) struct StepWriter<'a> {
 
 impl StepWriter<'_> {
     /// One test for the group, then the group.
-    pub(super) fn tested_once(
-        &self,
-        kernel: &mut Kernel,
-        limits: &mut Limits,
-        plan: &mut Rewrite<'_>,
-    ) -> Result<Region> {
+    pub(super) fn tested_once(&self, kernel: &mut Kernel, plan: &mut Rewrite<'_>) -> Result<Region> {
         let Frame {
             summary,
             definitions,
@@ -47,13 +41,13 @@ impl StepWriter<'_> {
             return Err(Error::bug("a group of uncounted iterations"));
         };
         let mut b = Builder::new(kernel, place);
-        let known = self.whole_or_break(&mut b, limits, plan)?;
+        let known = self.whole_or_break(&mut b, plan)?;
 
         // The tests that are known pass from here on.
-        let mut early = Early::new(summary, definitions, self.params, known);
-        let next_state = self.advance(&mut b, limits, plan, &mut early)?;
+        let mut early = Early::new(summary, definitions, self.params, known, &self.frame.limits);
+        let next_state = self.advance(&mut b, plan, &mut early)?;
         if plan.gather_loads {
-            gather(&mut b, limits, &mut early, summary, plan.group)?;
+            gather(&mut b, &mut early, summary, plan.group)?;
         }
         let drained = in_flight(plan, &self.frame.widths, &next_state);
         let mut current = self.params.to_vec();
@@ -68,7 +62,7 @@ impl StepWriter<'_> {
                 copier.leave_out(cond);
             }
             let args = self.copy_body(&mut b, &mut copier, &self.frame.body.ops, &drained);
-            current = self.counters(&mut b, limits, &mut early, args, iteration + 1)?;
+            current = self.counters(&mut b, &mut early, args, iteration + 1)?;
         }
         finish(&mut b, plan);
         current.extend(next_state);
@@ -77,12 +71,7 @@ impl StepWriter<'_> {
     }
 
     /// Leaves the main loop unless a whole group is left; says how many of its iterations then pass their test.
-    pub(super) fn whole_or_break(
-        &self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        plan: &Rewrite<'_>,
-    ) -> Result<u32> {
+    pub(super) fn whole_or_break(&self, b: &mut Builder<'_>, plan: &Rewrite<'_>) -> Result<u32> {
         let summary = self.frame.summary;
         let Ok(exit) = &summary.exit else {
             return Err(Error::bug("a group of uncounted iterations"));
@@ -91,8 +80,14 @@ impl StepWriter<'_> {
         // iteration follows.
         let is_last = !exit.leading && summary.loads.iter().all(|site| !site.after_exit);
         let known = plan.group - u32::from(is_last);
-        let mut early = Early::new(summary, self.frame.definitions, self.params, 0);
-        let whole = early.test(b, limits, known - 1)?;
+        let mut early = Early::new(
+            summary,
+            self.frame.definitions,
+            self.params,
+            0,
+            &self.frame.limits,
+        );
+        let whole = early.test(b, known - 1)?;
         let whole = whole.ok_or_else(|| Error::bug("a group without a test"))?;
         let pending = in_flight(plan, &self.frame.widths, self.state);
         let main = self.main;
@@ -114,12 +109,7 @@ impl StepWriter<'_> {
     }
 
     /// Copies that keep their tests.
-    pub(super) fn tests_kept(
-        &self,
-        kernel: &mut Kernel,
-        limits: &mut Limits,
-        plan: &mut Rewrite<'_>,
-    ) -> Result<Region> {
+    pub(super) fn tests_kept(&self, kernel: &mut Kernel, plan: &mut Rewrite<'_>) -> Result<Region> {
         let Frame {
             summary,
             definitions,
@@ -137,10 +127,10 @@ impl StepWriter<'_> {
         self.redirect_exits(b.kernel, &mut opening, &before);
         opening.into_iter().for_each(|op| b.append(op));
         let certain = u32::from(head > 0);
-        let mut early = Early::new(summary, definitions, self.params, certain);
-        let next_state = self.advance(&mut b, limits, plan, &mut early)?;
+        let mut early = Early::new(summary, definitions, self.params, certain, &self.frame.limits);
+        let next_state = self.advance(&mut b, plan, &mut early)?;
         if plan.gather_loads {
-            gather(&mut b, limits, &mut early, summary, plan.group)?;
+            gather(&mut b, &mut early, summary, plan.group)?;
         }
         let drained = in_flight(plan, &self.frame.widths, &next_state);
 
@@ -161,7 +151,6 @@ impl StepWriter<'_> {
     pub(super) fn advance(
         &self,
         b: &mut Builder<'_>,
-        limits: &mut Limits,
         plan: &mut Rewrite<'_>,
         early: &mut Early<'_>,
     ) -> Result<Vec<Value>> {
@@ -172,7 +161,7 @@ impl StepWriter<'_> {
             rest = others;
             let place = b.place();
             b.at(fetch.site().place);
-            next.extend(fetch.advance(early, limits, b, own, plan.group)?);
+            next.extend(fetch.advance(early, b, own, plan.group)?);
             b.at(place);
         }
         Ok(next)
@@ -214,7 +203,6 @@ impl StepWriter<'_> {
     fn counters(
         &self,
         b: &mut Builder<'_>,
-        limits: &mut Limits,
         early: &mut Early<'_>,
         args: Vec<Value>,
         iteration: u32,
@@ -224,7 +212,7 @@ impl StepWriter<'_> {
         for (index, arg) in args.into_iter().enumerate() {
             next.push(match summary.steps[index] {
                 Step::Carried | Step::Derived(_) => arg,
-                _ => early.value(b, limits, summary.params[index], iteration)?,
+                _ => early.value(b, summary.params[index], iteration)?,
             });
         }
         Ok(next)
@@ -305,11 +293,7 @@ impl StepWriter<'_> {
                 OpKind::Return => {}
                 _ => return None,
             }
-            let wait = |&token: &Value| Op {
-                kind: OpKind::Wait(token),
-                results: Vec::new(),
-                place: op.place,
-            };
+            let wait = |&token: &Value| Op::new(OpKind::Wait(token), Vec::new(), op.place);
             Some(in_flight.iter().map(wait).chain([end]).collect())
         });
     }
@@ -324,19 +308,13 @@ impl StepWriter<'_> {
 }
 
 /// Brings the loads that may move to the start of a step, parents first: they lie in that order.
-fn gather(
-    b: &mut Builder<'_>,
-    limits: &mut Limits,
-    early: &mut Early<'_>,
-    summary: &LoopSummary,
-    group: u32,
-) -> Result<()> {
+fn gather(b: &mut Builder<'_>, early: &mut Early<'_>, summary: &LoopSummary, group: u32) -> Result<()> {
     for site in &summary.loads {
         for iteration in 0..group {
             // A load that may not move stays where it is: unrolling alone promises nothing about it.
             let mut attempt = early.clone();
             let mut aside = Builder::new(b.kernel, site.place);
-            let outcome = attempt.load(&mut aside, limits, site, iteration);
+            let outcome = attempt.load(&mut aside, site, iteration);
             let ops = aside.finish().ops;
             if outcome.is_ok() {
                 ops.into_iter().for_each(|op| b.append(op));

@@ -57,11 +57,7 @@ impl Hosted<'_> {
         let values = types.iter().map(|&ty| kernel.constant(ty, 0)).collect();
         let label = kernel.label(None, types);
         kernel.labels[label].edge = Some(CutEdge::Leave(self.number));
-        let ops = vec![Op {
-            kind: OpKind::Break(label, values),
-            results: Vec::new(),
-            place,
-        }];
+        let ops = vec![Op::new(OpKind::Break(label, values), Vec::new(), place)];
         let body = Region { ops };
         let kind = OpKind::Block { label, body };
         Op { kind, results, place }
@@ -99,13 +95,13 @@ impl Hosted<'_> {
             return Err(Error::bug("only loops are rewritten"));
         };
         fits(kernel, op.place, &body, plan.group)?;
-        let mut limits = Limits::default();
+        let limits = Limits::default();
         let around = (op.place, &initial[..]);
         let Started {
             mut ops,
             state,
             widths,
-        } = start(kernel, definitions, &summary, around, &mut limits, &mut plan)?;
+        } = start(kernel, definitions, &summary, around, &limits, &mut plan)?;
         let frame = Frame {
             summary: &summary,
             definitions,
@@ -113,6 +109,7 @@ impl Hosted<'_> {
             body: &body,
             place: op.place,
             widths,
+            limits,
         };
         let name = kernel.labels[label].name.clone();
         let main = kernel.label(name, Vec::new());
@@ -131,7 +128,7 @@ impl Hosted<'_> {
             main,
             outer: main,
         };
-        let (body, counted) = self.step(&step, kernel, &mut limits, &mut plan)?;
+        let (body, counted) = self.step(&step, kernel, &mut plan)?;
         let params = counted
             .iter()
             .map(|&index| own[index])
@@ -144,12 +141,8 @@ impl Hosted<'_> {
             body,
             wishes: LoopWishes::default(),
         };
-        ops.splice(..0, std::mem::take(&mut limits.ops));
-        ops.push(Op {
-            kind,
-            results: Vec::new(),
-            place: op.place,
-        });
+        ops.splice(..0, frame.limits.take());
+        ops.push(Op::new(kind, Vec::new(), op.place));
         ops.push(self.leave(kernel, op.results, op.place));
         Ok((ops, main))
     }
@@ -159,7 +152,6 @@ impl Hosted<'_> {
         &mut self,
         step: &StepWriter<'_>,
         kernel: &mut Kernel,
-        limits: &mut Limits,
         plan: &mut Rewrite<'_>,
     ) -> Result<(Region, Vec<usize>)> {
         let Frame {
@@ -172,13 +164,13 @@ impl Hosted<'_> {
         let mut b = Builder::new(kernel, place);
         let known = match plan.tests {
             Tests::Kept => 0,
-            Tests::Once => step.whole_or_break(&mut b, limits, plan)?,
+            Tests::Once => step.whole_or_break(&mut b, plan)?,
         };
-        let mut early = Early::new(summary, definitions, step.params, known);
-        let (counted, unknown) = counted(&mut b, limits, &early, step.params, plan.group);
-        let next_state = step.advance(&mut b, limits, plan, &mut early)?;
+        let mut early = Early::new(summary, definitions, step.params, known, &step.frame.limits);
+        let (counted, unknown) = counted(&mut b, &early, step.params, plan.group);
+        let next_state = step.advance(&mut b, plan, &mut early)?;
         if plan.gather_loads {
-            self.gather(&mut b, limits, &mut early, &unknown, plan.group);
+            self.gather(&mut b, &mut early, &unknown, plan.group);
         }
         let test = summary
             .exit
@@ -209,7 +201,7 @@ impl Hosted<'_> {
         finish(&mut b, plan);
         let mut next = Vec::new();
         for &index in &counted {
-            next.push(early.value(&mut b, limits, summary.params[index], plan.group)?);
+            next.push(early.value(&mut b, summary.params[index], plan.group)?);
         }
         next.extend(next_state);
         b.continue_(step.main, next);
@@ -223,14 +215,7 @@ impl Hosted<'_> {
     }
 
     /// Brings the loads that may move, and are statements, to the start of a step.
-    fn gather(
-        &self,
-        b: &mut Builder<'_>,
-        limits: &mut Limits,
-        early: &mut Early<'_>,
-        unknown: &HashSet<Value>,
-        group: u32,
-    ) {
+    fn gather(&self, b: &mut Builder<'_>, early: &mut Early<'_>, unknown: &HashSet<Value>, group: u32) {
         let loads = &early.summary.loads;
         for site in loads {
             if !self.text.loads(site.place, &types(b.kernel, site)) {
@@ -239,7 +224,7 @@ impl Hosted<'_> {
             for iteration in 0..group {
                 let mut attempt = early.clone();
                 let mut aside = Builder::new(b.kernel, site.place);
-                let outcome = attempt.load(&mut aside, limits, site, iteration);
+                let outcome = attempt.load(&mut aside, site, iteration);
                 let ops = aside.finish().ops;
                 if outcome.is_ok() && !uses(&ops, unknown) {
                     ops.into_iter().for_each(|op| b.append(op));
@@ -266,7 +251,6 @@ fn types(kernel: &Kernel, site: &LoadSite) -> Vec<Type> {
 /// arithmetic. Of the others only the text has values.
 fn counted(
     b: &mut Builder<'_>,
-    limits: &mut Limits,
     early: &Early<'_>,
     params: &[Value],
     group: u32,
@@ -277,9 +261,7 @@ fn counted(
     let mut unknown: HashSet<Value> = carried.map(|index| params[index]).collect();
     let mut follows = |index: usize, unknown: &HashSet<Value>| {
         let mut aside = Builder::new(b.kernel, b.place());
-        let value = early
-            .clone()
-            .value(&mut aside, limits, summary.params[index], group);
+        let value = early.clone().value(&mut aside, summary.params[index], group);
         value.is_ok() && !uses(&aside.finish().ops, unknown)
     };
     loop {

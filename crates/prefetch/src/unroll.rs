@@ -117,22 +117,14 @@ pub(super) fn written_out(
                 OpKind::Continue(target, args) if target == label => OpKind::Break(next, args.clone()),
                 _ => return None,
             };
-            Some(vec![Op {
-                kind,
-                results: Vec::new(),
-                place: end.place,
-            }])
+            Some(vec![Op::new(kind, Vec::new(), end.place)])
         });
         current = types.iter().map(|&ty| kernel.value(ty)).collect();
         let kind = OpKind::Block {
             label: next,
             body: Region { ops: copies },
         };
-        ops.push(Op {
-            kind,
-            results: current.clone(),
-            place: op.place,
-        });
+        ops.push(Op::new(kind, current.clone(), op.place));
     }
     let results = &kernel.labels[outer].results.clone();
     let ended = match test {
@@ -149,20 +141,12 @@ pub(super) fn written_out(
             values
         }
     };
-    ops.push(Op {
-        kind: OpKind::Break(outer, ended),
-        results: Vec::new(),
-        place: op.place,
-    });
+    ops.push(Op::new(OpKind::Break(outer, ended), Vec::new(), op.place));
     let kind = OpKind::Block {
         label: outer,
         body: Region { ops },
     };
-    Ok(vec![Op {
-        kind,
-        results: op.results.clone(),
-        place: op.place,
-    }])
+    Ok(vec![Op::new(kind, op.results.clone(), op.place)])
 }
 
 /// Whether the loop goes on with this counter.

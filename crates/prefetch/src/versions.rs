@@ -212,11 +212,7 @@ fn versions(
     let ends = |op: &mut Op, kernel: &mut Kernel, label| {
         let inner: Vec<Value> = results.iter().map(|&ty| kernel.value(ty)).collect();
         op.results.clone_from(&inner);
-        Op {
-            kind: OpKind::Break(label, inner),
-            results: Vec::new(),
-            place,
-        }
+        Op::new(OpKind::Break(label, inner), Vec::new(), place)
     };
     let whole = op.results.clone();
     let mut before = b.finish().ops;
@@ -228,12 +224,7 @@ fn versions(
         ops: vec![plain, end],
     };
     before.push(Op {
-        kind: OpKind::If {
-            label,
-            cond: fits,
-            then,
-            otherwise,
-        },
+        kind: OpKind::if_(label, fits, then, otherwise),
         results: whole,
         place,
     });

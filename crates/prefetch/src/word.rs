@@ -16,7 +16,6 @@
 
 use super::early::Early;
 use super::legality::{self, Bounds};
-use super::limits::Limits;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::roots::root;
 use crate::error::{Error, Result};
@@ -87,14 +86,8 @@ impl Word {
     }
 
     /// The element that the load reads `ahead` iterations on; an `I64`.
-    pub(super) fn element(
-        &self,
-        b: &mut Builder<'_>,
-        early: &mut Early<'_>,
-        limits: &mut Limits,
-        ahead: u32,
-    ) -> Result<Value> {
-        let index = early.value(b, limits, self.index, ahead)?;
+    pub(super) fn element(&self, b: &mut Builder<'_>, early: &mut Early<'_>, ahead: u32) -> Result<Value> {
+        let index = early.value(b, self.index, ahead)?;
         let first = b.i64(self.first);
         Ok(b.add(index, first))
     }

@@ -136,10 +136,7 @@ fn given(
     let words: Vec<&str> = described?.split(' ').collect();
     let length = words.first()?.parse().ok()?;
     let pattern = match words[1..] {
-        ["below", bound] => Pattern::Below {
-            bound: bound.parse().ok()?,
-            seed: 1,
-        },
+        ["below", bound] => Pattern::below(bound.parse().ok()?, 1),
         ["fractions"] => Pattern::Fractions { low: 1.0 },
         ["ramp", first, step] => Pattern::Steps {
             first: first.parse().ok()?,

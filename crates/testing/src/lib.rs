@@ -81,11 +81,7 @@ pub fn random_workload(seed: u64) -> Workload {
         let fill = Fill::Bytes(source::launches::bytes_of(array.element, contents).into());
         given.push(match array.written {
             true => output(element, length, fill),
-            false => ArgumentSpec::Input {
-                element,
-                length,
-                fill,
-            },
+            false => ArgumentSpec::input(element, length, fill),
         });
         if !array.written && !array.volatile {
             inputs.push(woven::Input {
@@ -114,12 +110,7 @@ pub fn random_workload(seed: u64) -> Workload {
 
 fn output(element: Type, length: u64, fill: Fill) -> ArgumentSpec {
     let compare = Compare::Bits;
-    ArgumentSpec::Output {
-        element,
-        length,
-        fill,
-        compare,
-    }
+    ArgumentSpec::output(element, length, fill, compare)
 }
 
 /// A random kernel.

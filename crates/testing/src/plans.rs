@@ -42,10 +42,7 @@ pub fn derived_are_right(kernels: u64, plans: usize, wrong: impl Fn(&Derived) ->
     let (mut legal, mut refused) = (0, 0);
     for seed in (base_seed()..).take(kernels as usize) {
         let workload = random_workload(seed);
-        let target = PlanTarget {
-            group_size: Some(workload.group),
-            ..PlanTarget::default()
-        };
+        let target = PlanTarget::of(workload.group);
         let mut random = Random::new(seed);
         let random_plans: Vec<Plan> = (0..plans)
             .map(|_| random_plan(&mut random, &workload.kernel))

@@ -369,17 +369,8 @@ fn buffer(argument: &BindArgument, poison: u8) -> Result<ArgumentSpec, Failure> 
         given => contents(given)?,
     };
     Ok(match output {
-        true => ArgumentSpec::Output {
-            element,
-            length: *length,
-            fill,
-            compare: Compare::Bits,
-        },
-        false => ArgumentSpec::Input {
-            element,
-            length: *length,
-            fill,
-        },
+        true => ArgumentSpec::output(element, *length, fill, Compare::Bits),
+        false => ArgumentSpec::input(element, *length, fill),
     })
 }
 

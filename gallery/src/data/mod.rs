@@ -18,11 +18,7 @@ use rayon::prelude::*;
 
 /// An input that holds a function of the index.
 pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> ArgumentSpec {
-    ArgumentSpec::Input {
-        element,
-        length,
-        fill: Fill::Pattern(pattern),
-    }
+    ArgumentSpec::input(element, length, Fill::Pattern(pattern))
 }
 
 /// An input of floats from 1 to 2.
@@ -61,12 +57,7 @@ pub(crate) fn words(values: &Words) -> ArgumentSpec {
 
 /// An output that holds nothing before the kernel writes it, compared by its bits.
 pub(crate) fn output(element: Type, length: u64) -> ArgumentSpec {
-    ArgumentSpec::Output {
-        element,
-        length,
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    }
+    ArgumentSpec::output(element, length, Fill::Uninitialized, Compare::Bits)
 }
 
 /// An output that holds zeros before, compared by its bits.

@@ -5,7 +5,7 @@ use headstart::device::{Device, Queue, TypedBuffer};
 use headstart::ir::Kernel;
 use headstart::prelude::*;
 
-use super::{Host, Ran, Technique, TechniqueVariant, check, over, states};
+use super::{Host, Ran, Technique, check, over, states, variant};
 
 const ELEMENTS: u64 = 1 << 20;
 
@@ -126,21 +126,9 @@ pub static TECHNIQUE: Technique = Technique {
          time.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "everything both ways",
-            run: everything,
-        },
-        TechniqueVariant {
-            name: "as the types say",
-            run: as_typed,
-        },
-        TechniqueVariant {
-            name: "two launches, moved between",
-            run: between,
-        },
-        TechniqueVariant {
-            name: "two launches, staying",
-            run: staying,
-        },
+        variant("everything both ways", everything),
+        variant("as the types say", as_typed),
+        variant("two launches, moved between", between),
+        variant("two launches, staying", staying),
     ],
 };

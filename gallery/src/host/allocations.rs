@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 const ELEMENTS: u64 = 1 << 20;
 const ROUNDS: u32 = 4;
@@ -92,29 +92,13 @@ pub static TECHNIQUE: Technique = Technique {
          that part is faster. Only device allocations have predictable times.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "device, copied whole",
-            run: copied_whole,
-        },
-        TechniqueVariant {
-            name: "device, 64 elements copied",
-            run: copied_few,
-        },
-        TechniqueVariant {
-            name: "host, seen whole",
-            run: |host| seen(host, Allocation::Host, 1),
-        },
-        TechniqueVariant {
-            name: "host, 64 elements seen",
-            run: |host| seen(host, Allocation::Host, FEW),
-        },
-        TechniqueVariant {
-            name: "shared, seen whole",
-            run: |host| seen(host, Allocation::Shared, 1),
-        },
-        TechniqueVariant {
-            name: "shared, 64 elements seen",
-            run: |host| seen(host, Allocation::Shared, FEW),
-        },
+        variant("device, copied whole", copied_whole),
+        variant("device, 64 elements copied", copied_few),
+        variant("host, seen whole", |host| seen(host, Allocation::Host, 1)),
+        variant("host, 64 elements seen", |host| seen(host, Allocation::Host, FEW)),
+        variant("shared, seen whole", |host| seen(host, Allocation::Shared, 1)),
+        variant("shared, 64 elements seen", |host| {
+            seen(host, Allocation::Shared, FEW)
+        }),
     ],
 };

@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 /// Steps of the computation, each a launch.
 const STEPS: u32 = 10;
@@ -86,17 +86,8 @@ pub static TECHNIQUE: Technique = Technique {
          and reading only the needed part is cheaper.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "in the loop",
-            run: inside,
-        },
-        TechniqueVariant {
-            name: "outside, copied every step",
-            run: copied,
-        },
-        TechniqueVariant {
-            name: "outside",
-            run: outside,
-        },
+        variant("in the loop", inside),
+        variant("outside, copied every step", copied),
+        variant("outside", outside),
     ],
 };

@@ -8,7 +8,7 @@ use headstart::ir::Kernel;
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
 
-use super::{Host, Ran, Technique, TechniqueVariant, check, over, states};
+use super::{Host, Ran, Technique, check, over, states, variant};
 
 /// Kernels in the program.
 const KERNELS: u32 = 16;
@@ -141,25 +141,10 @@ pub static TECHNIQUE: Technique = Technique {
          that these times are those of the first start. The simulator keeps no machine code.)",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "eager",
-            run: eager,
-        },
-        TechniqueVariant {
-            name: "when needed, every time",
-            run: every_time,
-        },
-        TechniqueVariant {
-            name: "lazy",
-            run: lazy,
-        },
-        TechniqueVariant {
-            name: "ahead of time, all loaded",
-            run: ahead,
-        },
-        TechniqueVariant {
-            name: "ahead of time, lazy",
-            run: ahead_and_lazy,
-        },
+        variant("eager", eager),
+        variant("when needed, every time", every_time),
+        variant("lazy", lazy),
+        variant("ahead of time, all loaded", ahead),
+        variant("ahead of time, lazy", ahead_and_lazy),
     ],
 };

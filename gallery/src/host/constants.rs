@@ -6,7 +6,7 @@ use headstart::prefetch::{self, PlanTarget};
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
 
-use super::{Host, Ran, Technique, TechniqueVariant, check, over};
+use super::{Host, Ran, Technique, check, over, variant};
 
 const ELEMENTS: u64 = 1 << 20;
 /// Terms of the polynomial.
@@ -122,21 +122,9 @@ pub static TECHNIQUE: Technique = Technique {
          arguments, and those that a program keeps should become constants.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "argument",
-            run: |host| argument(host, false),
-        },
-        TechniqueVariant {
-            name: "constant",
-            run: |host| constant(host, false),
-        },
-        TechniqueVariant {
-            name: "argument, and compiled",
-            run: |host| argument(host, true),
-        },
-        TechniqueVariant {
-            name: "constant, and compiled",
-            run: |host| constant(host, true),
-        },
+        variant("argument", |host| argument(host, false)),
+        variant("constant", |host| constant(host, false)),
+        variant("argument, and compiled", |host| argument(host, true)),
+        variant("constant, and compiled", |host| constant(host, true)),
     ],
 };

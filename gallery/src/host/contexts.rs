@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 const JOBS: u32 = 6;
 const ELEMENTS: u64 = 1 << 18;
@@ -102,17 +102,8 @@ pub static TECHNIQUE: Technique = Technique {
          here each variant opens contexts of its own.)",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "one context, one queue",
-            run: one_queue,
-        },
-        TechniqueVariant {
-            name: "one context, six queues",
-            run: many_queues,
-        },
-        TechniqueVariant {
-            name: "six contexts",
-            run: many_contexts,
-        },
+        variant("one context, one queue", one_queue),
+        variant("one context, six queues", many_queues),
+        variant("six contexts", many_contexts),
     ],
 };

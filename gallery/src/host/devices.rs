@@ -5,7 +5,7 @@ use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 use headstart::runtime::split::Split;
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, states, stepped};
+use super::{Host, MODULUS, Ran, Technique, check, states, stepped, variant};
 
 /// Elements of a row, and rows, which are what is divided.
 const WIDTH: u32 = 1024;
@@ -120,25 +120,10 @@ pub static TECHNIQUE: Technique = Technique {
          administrator), so those two variants are simulated on a Max 1550.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "one device",
-            run: one,
-        },
-        TechniqueVariant {
-            name: "two devices, half each",
-            run: |host| two(host, [1.0, 1.0]),
-        },
-        TechniqueVariant {
-            name: "two devices, 4 to 1",
-            run: |host| two(host, [4.0, 1.0]),
-        },
-        TechniqueVariant {
-            name: "one stack of a card",
-            run: |host| parts(host, 1),
-        },
-        TechniqueVariant {
-            name: "both stacks of a card",
-            run: |host| parts(host, 2),
-        },
+        variant("one device", one),
+        variant("two devices, half each", |host| two(host, [1.0, 1.0])),
+        variant("two devices, 4 to 1", |host| two(host, [4.0, 1.0])),
+        variant("one stack of a card", |host| parts(host, 1)),
+        variant("both stacks of a card", |host| parts(host, 2)),
     ],
 };

@@ -44,6 +44,11 @@ pub struct TechniqueVariant {
     pub run: fn(&Host) -> Result<Ran>,
 }
 
+/// A variant of this name.
+const fn variant(name: &'static str, run: fn(&Host) -> Result<Ran>) -> TechniqueVariant {
+    TechniqueVariant { name, run }
+}
+
 /// The result of a successful variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {

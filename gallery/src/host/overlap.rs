@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 /// All elements, in however many blocks.
 const ELEMENTS: u64 = 1 << 21;
@@ -82,29 +82,11 @@ pub static TECHNIQUE: Technique = Technique {
          kernel, so blocks that are too small are slower again.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "ordinary memory, one piece",
-            run: ordinary,
-        },
-        TechniqueVariant {
-            name: "pinned, one piece",
-            run: |host| pinned(host, 1, false),
-        },
-        TechniqueVariant {
-            name: "pinned, 8 blocks, one queue",
-            run: |host| pinned(host, 8, false),
-        },
-        TechniqueVariant {
-            name: "2 blocks, three queues",
-            run: |host| pinned(host, 2, true),
-        },
-        TechniqueVariant {
-            name: "8 blocks, three queues",
-            run: |host| pinned(host, 8, true),
-        },
-        TechniqueVariant {
-            name: "32 blocks, three queues",
-            run: |host| pinned(host, 32, true),
-        },
+        variant("ordinary memory, one piece", ordinary),
+        variant("pinned, one piece", |host| pinned(host, 1, false)),
+        variant("pinned, 8 blocks, one queue", |host| pinned(host, 8, false)),
+        variant("2 blocks, three queues", |host| pinned(host, 2, true)),
+        variant("8 blocks, three queues", |host| pinned(host, 8, true)),
+        variant("32 blocks, three queues", |host| pinned(host, 32, true)),
     ],
 };

@@ -4,7 +4,7 @@ use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
-use super::{GROUP, Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{GROUP, Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 const ELEMENTS: u64 = 1 << 14;
 const ROUNDS: u32 = 4;
@@ -93,21 +93,9 @@ pub static TECHNIQUE: Technique = Technique {
          the host print them.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "silent",
-            run: silent,
-        },
-        TechniqueVariant {
-            name: "a line that never comes",
-            run: |host| told(host, u32::MAX),
-        },
-        TechniqueVariant {
-            name: "a line for each work-group",
-            run: |host| told(host, GROUP),
-        },
-        TechniqueVariant {
-            name: "stored, and printed by the host",
-            run: read,
-        },
+        variant("silent", silent),
+        variant("a line that never comes", |host| told(host, u32::MAX)),
+        variant("a line for each work-group", |host| told(host, GROUP)),
+        variant("stored, and printed by the host", read),
     ],
 };

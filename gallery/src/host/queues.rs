@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, Event, OutOfOrder, Queue, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, check, over, states, stepped, steps_on, variant};
 
 /// Jobs that have nothing to do with each other.
 const JOBS: u32 = 6;
@@ -79,21 +79,9 @@ pub static TECHNIQUE: Technique = Technique {
          time.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "a wait after each command",
-            run: waiting,
-        },
-        TechniqueVariant {
-            name: "in order",
-            run: in_order,
-        },
-        TechniqueVariant {
-            name: "out of order, 2 at once",
-            run: |host| out_of_order(host, 2),
-        },
-        TechniqueVariant {
-            name: "out of order, 6 at once",
-            run: |host| out_of_order(host, 6),
-        },
+        variant("a wait after each command", waiting),
+        variant("in order", in_order),
+        variant("out of order, 2 at once", |host| out_of_order(host, 2)),
+        variant("out of order, 6 at once", |host| out_of_order(host, 6)),
     ],
 };

@@ -4,7 +4,7 @@ use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
-use super::{GROUP, Host, Ran, Technique, TechniqueVariant, check};
+use super::{GROUP, Host, Ran, Technique, check, variant};
 use crate::techniques::reduction;
 
 const ELEMENTS: u64 = 1 << 22;
@@ -92,21 +92,9 @@ pub static TECHNIQUE: Technique = Technique {
          not worth a second launch. If only the next kernel needs the sum, it need not be transferred at all.",
     ],
     ways: &[
-        TechniqueVariant {
-            name: "270,336 sums, not brought",
-            run: |host| by_items(host, false),
-        },
-        TechniqueVariant {
-            name: "270,336 sums",
-            run: |host| by_items(host, true),
-        },
-        TechniqueVariant {
-            name: "1,056 sums",
-            run: by_groups,
-        },
-        TechniqueVariant {
-            name: "one sum, a second launch",
-            run: twice,
-        },
+        variant("270,336 sums, not brought", |host| by_items(host, false)),
+        variant("270,336 sums", |host| by_items(host, true)),
+        variant("1,056 sums", by_groups),
+        variant("one sum, a second launch", twice),
     ],
 };

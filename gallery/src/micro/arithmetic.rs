@@ -2,8 +2,6 @@
 //!
 //! With one sub-group a step takes the latency of its instructions; with 32 on a core, their share of the unit.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -11,7 +9,7 @@ use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, entry, items, micro};
 use crate::data::output;
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Operations of a step.
 const CHAIN: u32 = 64;
@@ -179,8 +177,7 @@ fn workload(settings: &Settings, _trace: Option<&crate::spatter::Entry>) -> Resu
         "convert" => (doubles::kernel(group, 1, steps)?, Type::F64),
         _ => (halves::kernel(group, steps)?, Type::F16),
     };
-    Workload::new(Arc::new(kernel), settings.small("groups"), group)
-        .with("result", output(ty, items(settings)))
+    launch(settings, kernel).with("result", output(ty, items(settings)))
 }
 
 static BARRIERS: [Parameter; 3] = [
@@ -202,12 +199,8 @@ pub(crate) static BARRIER: Micro = micro(
         &BARRIERS,
         |settings, _| {
             let (group, steps) = (settings.small("group"), settings.small("steps"));
-            Workload::new(
-                Arc::new(barriers::kernel(group, steps)?),
-                settings.small("groups"),
-                group,
-            )
-            .with("result", output(Type::I32, items(settings)))
+            launch(settings, barriers::kernel(group, steps)?)
+                .with("result", output(Type::I32, items(settings)))
         },
     ),
     "cycles a barrier",

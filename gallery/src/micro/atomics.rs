@@ -5,8 +5,6 @@
 //! not counted. The guide's flushing of the caches is `cache=flushed`, and its compiler's unrolling of the loop `unroll=8`: with one
 //! addition in an iteration, counting takes as long as the additions of all work-items to one word.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
@@ -15,7 +13,7 @@ use headstart::{Error, Result};
 use super::{Micro, entry, items, micro};
 use crate::data::{output, zeroed};
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 use crate::spatter::Entry;
 
 /// Additions to a word of the work-item's own, or to one that all share.
@@ -99,7 +97,7 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
         each,
         settings.small("steps"),
     )?;
-    Workload::new(Arc::new(kernel), settings.small("groups"), group)
+    launch(settings, kernel)
         .with("bins", zeroed(Type::I32, items(settings)))?
         .with("result", output(Type::I32, items(settings)))
 }

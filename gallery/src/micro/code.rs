@@ -1,14 +1,11 @@
 //! `micro/code`: how fast code of a size runs.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::output;
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// A loop of `quads` times four multiply-adds that do not wait for each other.
 #[kernel(work_group = group)]
@@ -53,8 +50,7 @@ pub(crate) static CODE: Micro = micro(
             let group = settings.small("group");
             // Four instructions of 16 bytes.
             let kernel = straight::kernel(group, settings.small("kib") * 16, settings.small("steps") + 1)?;
-            Workload::new(Arc::new(kernel), settings.small("groups"), group)
-                .with("result", output(Type::F32, items(settings)))
+            launch(settings, kernel).with("result", output(Type::F32, items(settings)))
         },
     ),
     "cycles an instruction",

@@ -1,17 +1,14 @@
 //! `micro/copies`: asynchronous copies to shared memory, by the plan that makes them of loads.
 
-use std::sync::Arc;
-
 use headstart::Error;
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prefetch::Plan;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// A work-item's own words, `apart` from each other, in a circle of sixteen.
 #[kernel(work_group = group)]
@@ -85,7 +82,7 @@ pub(crate) static COPIES: Micro = Micro {
                     _ => return Err(Error::usage("`width` must be 4, or 1 where `apart` is not 0")),
                 };
                 let elements = items(settings) + 16 * apart.max(8);
-                Workload::new(Arc::new(kernel), settings.small("groups"), group)
+                launch(settings, kernel)
                     .with("table", input(Type::I32, width * elements, Pattern::Constant(1)))?
                     .with("result", output(Type::I32, items(settings)))
             },

@@ -187,14 +187,8 @@ fn compression_workload(settings: &Settings) -> Result<Workload> {
         return Err(Error::usage("footprint and groups must be powers of 2"));
     }
     let data = match settings.word("data") {
-        "random" => Pattern::Below {
-            bound: 1 << 32,
-            seed: 5,
-        },
-        "alike" => Pattern::Below {
-            bound: 1 << 16,
-            seed: 5,
-        },
+        "random" => Pattern::below(1 << 32, 5),
+        "alike" => Pattern::below(1 << 16, 5),
         _ => Pattern::Constant(1),
     };
     let words_32 = u32::try_from(words).map_err(|_| Error::usage("the footprint is too large"))?;

@@ -1,16 +1,13 @@
 //! `micro/hints` and `micro/reach`: the cost of a prefetch, and the level that it reaches.
 
-use std::sync::Arc;
-
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 use headstart::{Error, Result};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Hints, four a step; neighbours' places lie `apart` words from each other.
 #[kernel(work_group = group)]
@@ -116,13 +113,9 @@ pub(crate) static HINTS: Micro = micro(
                 words as u32,
                 settings.small("steps"),
             )?;
-            Workload::new(
-                Arc::new(kernel),
-                settings.small("groups"),
-                settings.small("group"),
-            )
-            .with("table", input(Type::I32, words, Pattern::Constant(1)))?
-            .with("result", output(Type::I32, items(settings)))
+            launch(settings, kernel)
+                .with("table", input(Type::I32, words, Pattern::Constant(1)))?
+                .with("result", output(Type::I32, items(settings)))
         },
     ),
     "cycles a hint",
@@ -169,13 +162,9 @@ pub(crate) static REACH: Micro = micro(
                 words as u32,
                 settings.small("steps"),
             )?;
-            Workload::new(
-                Arc::new(kernel),
-                settings.small("groups"),
-                settings.small("group"),
-            )
-            .with("table", input(Type::F32, words, Pattern::Fractions { low: 1.0 }))?
-            .with("result", output(Type::F32, items(settings)))
+            launch(settings, kernel)
+                .with("table", input(Type::F32, words, Pattern::Fractions { low: 1.0 }))?
+                .with("result", output(Type::F32, items(settings)))
         },
     ),
     "cycles a step",

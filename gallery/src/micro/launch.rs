@@ -1,14 +1,11 @@
 //! `micro/launch`: the time between the events around an empty launch.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, Timed, entry, items, micro};
 use crate::data::output;
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// A word from each work-item, so that the launch has an output.
 #[kernel(work_group = group)]
@@ -33,8 +30,7 @@ pub(crate) static LAUNCH: Micro = Micro {
             |settings, _| {
                 let group = settings.small("group");
                 let kernel = stored::kernel(group, settings.small("steps"))?;
-                Workload::new(Arc::new(kernel), settings.small("groups"), group)
-                    .with("result", output(Type::I32, items(settings)))
+                launch(settings, kernel).with("result", output(Type::I32, items(settings)))
             },
         ),
         "cycles a launch",

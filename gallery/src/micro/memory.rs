@@ -2,8 +2,6 @@
 
 #![allow(clippy::manual_checked_ops, reason = "kernels have no checked division")]
 
-use std::sync::Arc;
-
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -12,7 +10,7 @@ use headstart::{Error, Result};
 
 use super::{GROUPS, Micro, Near, STEPS, entry, items, micro};
 use crate::data::{input, output};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Chains of loads: each word names the place of the next, as far away as a load is wide. `first` words lie between the starts
 /// of chains, `sharing` work-items follow one chain together.
@@ -216,23 +214,19 @@ fn chain_workload(settings: &Settings) -> Result<Workload> {
         u32::from(jumps),
         steps as u32,
     )?;
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with(
-        "table",
-        input(
-            Type::I32,
-            words,
-            Pattern::Steps {
-                first: increment,
-                step: factor,
-            },
-        ),
-    )?
-    .with("result", output(Type::I32, items(settings)))
+    launch(settings, kernel)
+        .with(
+            "table",
+            input(
+                Type::I32,
+                words,
+                Pattern::Steps {
+                    first: increment,
+                    step: factor,
+                },
+            ),
+        )?
+        .with("result", output(Type::I32, items(settings)))
 }
 
 /// Steps before those that are measured: as set, or one pass of this many.
@@ -327,13 +321,9 @@ fn stream_workload(settings: &Settings) -> Result<Workload> {
             steps as u32,
         )?,
     };
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("table", input(Type::I32, words, Pattern::Constant(1)))?
-    .with("result", output(Type::I32, items(settings)))
+    launch(settings, kernel)
+        .with("table", input(Type::I32, words, Pattern::Constant(1)))?
+        .with("result", output(Type::I32, items(settings)))
 }
 
 #[cfg(test)]

@@ -170,10 +170,7 @@ impl Micro {
 
     /// The kernel with its author's requests, and its plan.
     fn kernel_of(&self, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
-        let target = prefetch::PlanTarget {
-            group_size: Some(workload.group),
-            ..prefetch::PlanTarget::default()
-        };
+        let target = prefetch::PlanTarget::of(workload.group);
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
         Ok(Arc::new(match (self.plan)(settings) {
             Some(plan) => prefetch::apply(&plain, &plan, &target)?.kernel,

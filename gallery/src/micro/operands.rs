@@ -3,8 +3,6 @@
 //! Four chains take turns, and no two neighbours read a register in common, so that nothing is still at hand. A core that
 //! reads too little of its registers in a cycle takes longer with three than with two.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -12,7 +10,7 @@ use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, entry, items, micro};
 use crate::data::output;
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Operations of a step: sixteen of each chain.
 const OPERATIONS: u32 = 64;
@@ -116,6 +114,5 @@ fn workload(settings: &Settings, _trace: Option<&crate::spatter::Entry>) -> Resu
         "fp32" => (floats::kernel(group, registers, steps)?, Type::F32),
         _ => (doubles::kernel(group, registers, steps)?, Type::F64),
     };
-    Workload::new(Arc::new(kernel), settings.small("groups"), group)
-        .with("result", output(ty, items(settings)))
+    launch(settings, kernel).with("result", output(ty, items(settings)))
 }

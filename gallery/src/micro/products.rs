@@ -4,7 +4,6 @@
 //! zeros: the time does not depend on them.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use headstart::front::ptx::{self, Facts};
 use headstart::ir::{Kernel, Type};
@@ -13,7 +12,7 @@ use headstart::{Error, Result};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::output;
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Products of a sub-group in a step.
 const PRODUCTS: u32 = 16;
@@ -169,8 +168,7 @@ fn workload(settings: &Settings) -> Result<Workload> {
         let wrong = format!("`group` must be a multiple of {multiple} for `of={}`", of.name);
         return Err(Error::usage(wrong));
     }
-    Workload::new(Arc::new(kernel(settings, of)?), settings.small("groups"), group)
-        .with("result", output(Type::I32, items(settings)))
+    launch(settings, kernel(settings, of)?).with("result", output(Type::I32, items(settings)))
 }
 
 /// The kernel: [`PRODUCTS`] products a step, whose sums are written in the end, or nothing would need them.

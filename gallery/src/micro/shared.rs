@@ -1,14 +1,11 @@
 //! `micro/shared`: shared memory and its banks.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{GROUPS, Micro, Near, STEPS, entry, items, micro};
 use crate::data::output;
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 const WORDS: usize = 1024;
 
@@ -73,8 +70,7 @@ pub(crate) static SHARED: Micro = Micro {
             |settings, _| {
                 let group = settings.small("group");
                 let kernel = in_shared::kernel(group, settings.small("stride"), settings.small("steps"))?;
-                Workload::new(Arc::new(kernel), settings.small("groups"), group)
-                    .with("result", output(Type::I32, items(settings)))
+                launch(settings, kernel).with("result", output(Type::I32, items(settings)))
             },
         ),
         "cycles a load",

@@ -1,7 +1,5 @@
 //! `micro/stores`: how many bytes go in a cycle, by where they go and how they are spread.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
@@ -10,7 +8,7 @@ use headstart::{Error, Result};
 use super::memory::scattered;
 use super::{Micro, STEPS, entry, items, micro};
 use crate::data::zeroed;
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Stores side by side, or scattered in pieces of `segment` words: four in each step.
 #[kernel(work_group = group)]
@@ -83,7 +81,7 @@ fn workload(settings: &Settings) -> Result<Workload> {
         words as u32,
         settings.small("steps"),
     )?;
-    Workload::new(Arc::new(kernel), settings.small("groups"), group).with("table", zeroed(Type::I32, words))
+    launch(settings, kernel).with("table", zeroed(Type::I32, words))
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@
 
 #![allow(clippy::manual_checked_ops, reason = "kernels have no checked division")]
 
-use std::sync::Arc;
-
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -15,7 +13,7 @@ use headstart::{Error, Result};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Loads of a step.
 const BATCH: u32 = 4;
@@ -157,7 +155,7 @@ fn workload(settings: &Settings) -> Result<Workload> {
         1 => strided::kernel(group, items_32, together, places, stride, steps)?,
         _ => strided_wide::kernel(group, items_32, together, places, stride, steps)?,
     };
-    Workload::new(Arc::new(kernel), settings.small("groups"), group)
+    launch(settings, kernel)
         .with("table", input(Type::I32, words, Pattern::Constant(1)))?
         .with("result", output(Type::I32, items(settings)))
 }

@@ -1,14 +1,11 @@
 //! `micro/sub-groups`: the same work by sub-groups of another size.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{Micro, STEPS, entry, items, micro};
 use crate::data::{fractions, output};
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// Loads side by side and some arithmetic on each.
 #[kernel(work_group = group, sub_group = size)]
@@ -62,7 +59,7 @@ pub(crate) static SUB_GROUPS: Micro = micro(
                 words,
                 settings.small("steps"),
             )?;
-            Workload::new(Arc::new(kernel), settings.small("groups"), group)
+            launch(settings, kernel)
                 .with("table", fractions(Type::F32, u64::from(words)))?
                 .with("result", output(Type::F32, items(settings)))
         },

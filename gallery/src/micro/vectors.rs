@@ -1,7 +1,5 @@
 //! `micro/vectors`: how much longer a load of several words takes than one of one.
 
-use std::sync::Arc;
-
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -9,7 +7,7 @@ use headstart::tune::{ArgumentSpec, Workload};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// Loads of one word that wait for each other. All words are 0, and so is `zero`: the arithmetic is that of the wider forms.
 #[kernel(work_group = group)]
@@ -109,7 +107,7 @@ fn workload(settings: &Settings) -> headstart::Result<Workload> {
         4 => four::kernel(group, elements, steps)?,
         _ => return Err(headstart::Error::usage("`width` must be 1, 2 or 4")),
     };
-    Workload::new(Arc::new(kernel), settings.small("groups"), group)
+    launch(settings, kernel)
         .with(
             "table",
             input(Type::I32, u64::from(elements) * width, Pattern::Constant(0)),

@@ -1,15 +1,13 @@
 //! `micro/written`: a line that is read just after it was written.
 
-use std::sync::Arc;
-
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{ArgumentSpec, Compare, Workload};
+use headstart::tune::{ArgumentSpec, Compare};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::output;
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// Loads that wait for each other, a line each; with `writes`, another word of the line is written just before.
 #[kernel(work_group = group)]
@@ -70,7 +68,7 @@ pub(crate) static WRITTEN: Micro = micro(
                 fill: Fill::Pattern(Pattern::Constant(0)),
                 compare: Compare::Bits,
             };
-            Workload::new(Arc::new(kernel), settings.small("groups"), group)
+            launch(settings, kernel)
                 .with("table", table)?
                 .with("result", output(Type::I32, items(settings)))
         },

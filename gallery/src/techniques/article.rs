@@ -1,8 +1,6 @@
 //! NVIDIA's article's changes to its loop: unrolling, in full and in part; each way of fetching early; padding; and a
 //! synchronisation in the loop. The loop itself is [`article`](crate::article).
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
@@ -11,7 +9,7 @@ use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use super::{Family, H200, Shown, items};
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 const GROUP: usize = 1024;
 
@@ -94,17 +92,8 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         length: (items(settings) * settings.get("count")).max(1),
         fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
     };
-    let workload = Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    );
-    let result = ArgumentSpec::Output {
-        element: Type::F64,
-        length: items(settings),
-        fill: Fill::Uninitialized,
-        compare: Compare::Bits,
-    };
+    let workload = launch(settings, kernel);
+    let result = ArgumentSpec::output(Type::F64, items(settings), Fill::Uninitialized, Compare::Bits);
     workload.with("arr", arr)?.with("result", result)
 }
 

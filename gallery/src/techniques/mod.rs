@@ -16,11 +16,10 @@ use headstart::Result;
 use headstart::device::Pattern;
 use headstart::ir::{Kernel, Type};
 use headstart::tune::{ArgumentSpec, Workload};
-use std::sync::Arc;
 
 use crate::data::input;
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// The common arguments of all techniques.
 static PARAMETERS: [Parameter; 3] = [
@@ -74,12 +73,7 @@ const fn technique(
 
 /// A launch of the settings' geometry whose first parameter has the elements, numbers below 200.
 fn over_elements(settings: &Settings, kernel: Kernel, name: &str) -> Result<Workload> {
-    let workload = Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    );
-    workload.with(name, numbers(settings))
+    launch(settings, kernel).with(name, numbers(settings))
 }
 
 /// The elements: numbers below 200.

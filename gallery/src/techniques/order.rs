@@ -55,23 +55,16 @@ fn half_filled(
     kernel: headstart::ir::Kernel,
 ) -> headstart::Result<headstart::tune::Workload> {
     let count = elements(settings);
-    let numbers = headstart::device::Pattern::Below {
-        bound: 1000,
-        seed: 43,
-    };
+    let numbers = headstart::device::Pattern::below(1000, 43);
     let both = headstart::tune::ArgumentSpec::Output {
         element: Type::I32,
         length: 2 * count,
         fill: headstart::device::Fill::Pattern(numbers),
         compare: headstart::tune::Compare::Bits,
     };
-    headstart::tune::Workload::new(
-        std::sync::Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("values", both)?
-    .with("count", crate::data::scalar(count as u32))
+    crate::settings::launch(settings, kernel)
+        .with("values", both)?
+        .with("count", crate::data::scalar(count as u32))
 }
 
 /// `loads-one-by-one`.
@@ -94,10 +87,7 @@ pub(crate) static UNALIASED: GalleryKernel = technique(
     "the same, with stores that do not alias",
     |settings, _| {
         let count = elements(settings);
-        let numbers = headstart::device::Pattern::Below {
-            bound: 1000,
-            seed: 43,
-        };
+        let numbers = headstart::device::Pattern::below(1000, 43);
         let kernel = std::sync::Arc::new(unaliased::kernel(settings.small("group"))?);
         headstart::tune::Workload::new(kernel, settings.small("groups"), settings.small("group"))
             .with("values", input(Type::I32, count, numbers))?

@@ -1,8 +1,6 @@
 //! The article's rolling prefetch in its own code shape: values on their way in named registers, of which a `switch` over the counter
 //! picks one, where the ring that a plan derives is unrolled or shifted.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
@@ -10,7 +8,7 @@ use headstart::prelude::*;
 use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 
 /// The two shapes of the loop with `distance` of these registers.
 macro_rules! rolling {
@@ -128,14 +126,10 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         fill: Fill::Uninitialized,
         compare: Compare::Bits,
     };
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("arr", arr)?
-    .with("result", result)?
-    .with("elements", ArgumentSpec::Scalar(Type::I32, elements))
+    launch(settings, kernel)
+        .with("arr", arr)?
+        .with("result", result)?
+        .with("elements", ArgumentSpec::Scalar(Type::I32, elements))
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! Shared memory: its banks, its use as a program-managed cache, and the cost of its barriers.
 
-use std::sync::Arc;
-
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::Workload;
 
 use super::{Family, H200, items, over_elements, shown, technique};
 use crate::data::{output, scalar};
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::Parameter;
+use crate::settings::{Parameter, launch};
 
 /// Words that are read with strides.
 const WORDS: usize = 8192;
@@ -117,13 +114,9 @@ pub(crate) static BANKS: GalleryKernel = GalleryKernel {
     },
     workload: |settings, _| {
         let kernel = banks::kernel(settings.small("group"), settings.small("stride"))?;
-        Workload::new(
-            Arc::new(kernel),
-            settings.small("groups"),
-            settings.small("group"),
-        )
-        .with("result", output(Type::I32, items(settings)))?
-        .with("rounds", scalar(settings.small("rounds")))
+        launch(settings, kernel)
+            .with("result", output(Type::I32, items(settings)))?
+            .with("rounds", scalar(settings.small("rounds")))
     },
 };
 
@@ -139,13 +132,9 @@ pub(crate) static BARRIERS: GalleryKernel = GalleryKernel {
     },
     workload: |settings, _| {
         let kernel = barriers::kernel(settings.small("group"))?;
-        Workload::new(
-            Arc::new(kernel),
-            settings.small("groups"),
-            settings.small("group"),
-        )
-        .with("result", output(Type::I32, items(settings)))?
-        .with("rounds", scalar(settings.small("rounds")))
+        launch(settings, kernel)
+            .with("result", output(Type::I32, items(settings)))?
+            .with("rounds", scalar(settings.small("rounds")))
     },
 };
 

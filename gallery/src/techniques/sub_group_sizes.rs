@@ -1,7 +1,5 @@
 //! Sub-groups of 8, 16 and 32 against the registers that a work-item needs.
 
-use std::sync::Arc;
-
 use headstart::Result;
 use headstart::ir::{Kernel, Type};
 use headstart::prelude::*;
@@ -10,7 +8,7 @@ use headstart::tune::Workload;
 use super::{Family, items, shown};
 use crate::data::{fractions, output};
 use crate::kernels::{GalleryKernel, Iterations};
-use crate::settings::{Parameter, Settings};
+use crate::settings::{Parameter, Settings, launch};
 use crate::spatter::Entry;
 
 /// The sum of four.
@@ -105,13 +103,9 @@ const fn centring(
 
 fn with_quads(settings: &Settings, kernel: Kernel, quads: u64) -> Result<Workload> {
     let elements = 4 * quads * items(settings);
-    Workload::new(
-        Arc::new(kernel),
-        settings.small("groups"),
-        settings.small("group"),
-    )
-    .with("values", fractions(Type::F32, elements))?
-    .with("result", output(Type::F32, elements))
+    launch(settings, kernel)
+        .with("values", fractions(Type::F32, elements))?
+        .with("result", output(Type::F32, elements))
 }
 
 /// `centre-8`.

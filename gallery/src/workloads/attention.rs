@@ -114,10 +114,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         let own = sequences * heads * LANES as u64;
         let held = pool * heads * (PAGE * LANES * 4) as u64;
         let kernel = attention::kernel(group)?;
-        let pages = Pattern::Below {
-            bound: pool,
-            seed: SEED + 1,
-        };
+        let pages = Pattern::below(pool, SEED + 1);
         Workload::new(Arc::new(kernel), groups_for(own, group)?, group)
             .with("queries", fractions(Type::F32, own * 4))?
             .with("pages", input(Type::I32, sequences * longest, pages))?

@@ -66,10 +66,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         let count = u64::from(groups) * u64::from(group) * u64::from(items);
         let (length, step) = (1u64 << levels, 1u64 << (32 - levels));
         let kernel = binary_search::kernel(group, levels)?;
-        let queries = Pattern::Below {
-            bound: 1 << 32,
-            seed: 23,
-        };
+        let queries = Pattern::below(1 << 32, 23);
         Workload::new(Arc::new(kernel), groups, group)
             .with(
                 "sorted",

@@ -114,10 +114,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         // Levels begin where those of a complete tree do; of the last one only the existing nodes take memory.
         let keys = (1..levels).map(|level| 1u64 << (4 * level)).sum::<u64>() + leaves;
         let kernel = btree::kernel(group)?;
-        let queries = Pattern::Below {
-            bound: 1 << 32,
-            seed: 29,
-        };
+        let queries = Pattern::below(1 << 32, 29);
         Workload::new(Arc::new(kernel), groups, group)
             .with(
                 "nodes",

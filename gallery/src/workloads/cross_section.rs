@@ -132,14 +132,8 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             }
         };
         let kernel = cross_section::kernel(group)?;
-        let energies = Pattern::Below {
-            bound: settings.get("grid"),
-            seed: SEED + 1,
-        };
-        let index = Pattern::Below {
-            bound: points - 1,
-            seed: SEED + 2,
-        };
+        let energies = Pattern::below(settings.get("grid"), SEED + 1);
+        let index = Pattern::below(points - 1, SEED + 2);
         Workload::new(Arc::new(kernel), groups, group)
             .with("materials", materials)?
             .with("energies", input(Type::I32, particles, energies))?

@@ -100,10 +100,7 @@ pub(crate) mod testing {
 
     /// The same with data that are there already.
     pub fn run_data(chosen: &Chosen, workload: Workload) -> Ran {
-        let target = prefetch::PlanTarget {
-            group_size: Some(workload.group),
-            ..prefetch::PlanTarget::default()
-        };
+        let target = prefetch::PlanTarget::of(workload.group);
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
         let device = Simulator::untimed();
         let bound = workload.bind(&device).expect("it fits");

@@ -91,17 +91,7 @@ pub(crate) static SELECT: GalleryKernel = GalleryKernel {
         let (indices, length) = match trace {
             None => {
                 let length = 1 << settings.get("bits");
-                (
-                    input(
-                        Type::I32,
-                        moved,
-                        Pattern::Below {
-                            bound: length,
-                            seed: SEED,
-                        },
-                    ),
-                    length,
-                )
+                (input(Type::I32, moved, Pattern::below(length, SEED)), length)
             }
             Some(entry) => {
                 let index = of_trace(entry, moved)?;

@@ -21,8 +21,8 @@ use headstart_cli::output::{Destination, counted, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &Calibrate) -> Result<()> {
-    let output = destination("--output", options.output.as_deref())?;
-    let json = destination("--json", options.json.as_deref())?;
+    let output = Destination::asked("--output", options.output.as_deref())?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     let (mut measurements, points, own) = match (&options.from, &options.device) {
         (Some(path), None) => {
             let measurements = Measurements::read(path)?;
@@ -85,10 +85,6 @@ pub fn run(options: &Calibrate) -> Result<()> {
     json.map_or(Ok(()), |destination| {
         destination.write(&json_line(&measurements)?)
     })
-}
-
-fn destination(option: &str, path: Option<&Path>) -> Result<Option<Destination>> {
-    path.map(|path| Destination::check(option, path)).transpose()
 }
 
 /// The points whose names or settings contain one of these; all if there are none.

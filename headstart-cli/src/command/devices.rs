@@ -12,11 +12,7 @@ use headstart_cli::output::{Destination, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &arguments::Devices) -> Result<()> {
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     if let Some(name) = &options.model {
         let listed = model::listing(name, &[])?;
         return match json {

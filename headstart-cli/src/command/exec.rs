@@ -59,8 +59,7 @@ pub struct Better {
 
 /// Runs the command; gives the program's own exit status.
 pub fn run(options: &Exec) -> Result<u8> {
-    let json = options.json.as_deref();
-    let json = json.map(|path| Destination::check("--json", path)).transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     let better = better(&options.with, options.always)?;
     let (ran, _) = ran(&Program::new(&options.program)?, &better, Heard::Aloud)?;
     // The program's output stays its own.

@@ -47,10 +47,8 @@ struct Compared {
 
 /// Runs the command.
 pub fn run(options: &Improve) -> Result<()> {
-    let json = options.json.as_deref();
-    let json = json.map(|path| Destination::check("--json", path)).transpose()?;
-    let html = options.html.as_deref();
-    let html = html.map(|path| Destination::check("--html", path)).transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
+    let html = Destination::asked("--html", options.html.as_deref())?;
     let asked = Asked::for_program(options)?;
     let temporary =
         tempfile::tempdir().map_err(|error| Error::device(format!("no folder for the capture: {error}")))?;

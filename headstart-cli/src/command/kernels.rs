@@ -73,11 +73,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
 
 /// The kernels that a program launches, each with its largest launch.
 fn of_program(program: &Path, options: &arguments::Kernels) -> Result<()> {
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     let launches = Launches::of(
         program,
         &BinOptions {

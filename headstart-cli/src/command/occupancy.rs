@@ -12,11 +12,7 @@ use headstart_cli::output::{Destination, json_line, print};
 /// Runs the command.
 pub fn run(options: &arguments::Occupancy) -> Result<()> {
     let model = model::find(&options.device, &options.model)?;
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     let sizes: &[u32] = &model.core.sub_group_sizes;
     let sub_group = options.sub_group.unwrap_or(*model.core.sub_group_size);
     if !sizes.contains(&sub_group) {

@@ -16,11 +16,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Runs the command.
 pub fn run(options: &arguments::Offload) -> Result<()> {
     let place = quoted(&options.profile.to_string_lossy());
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     let chosen = device::find(&options.device, &options.model)?;
     let model = chosen.model().ok_or_else(|| {
         Error::usage(format!("{} has no model", chosen.name()))

@@ -54,11 +54,7 @@ pub fn run(options: &Run) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let subject = kernel::find(&options.kernel, Places::Filled)?;
     let device = device::find_or_first(options.on.device.as_deref(), &options.on.model)?;
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
     kernel::spare(&options.kernel, &[("--json", json.as_ref())])?;
 
     let cache: CacheState = options.on.cache.l2.into();

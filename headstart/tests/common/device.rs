@@ -156,14 +156,8 @@ pub fn patterns_are_what_they_are_on_the_host(device: &dyn Device) {
             first: 7,
             step: 1_000_000_007,
         },
-        Pattern::Below {
-            bound: 1 << 20,
-            seed: 7,
-        },
-        Pattern::Below {
-            bound: 1_000_003,
-            seed: 8,
-        },
+        Pattern::below(1 << 20, 7),
+        Pattern::below(1_000_003, 8),
         Pattern::Fractions { low: 1.0 },
         Pattern::Bits { seed: 9 },
         Pattern::Function(Arc::new(|index| index.rotate_left(7))),
@@ -220,10 +214,7 @@ pub fn fate_of_random_kernel(
     let mut plan = Plan::default();
     if seed % 2 == 1 {
         let random = testing::random_plan(&mut Random::new(seed), &kernel);
-        let target = prefetch::PlanTarget {
-            group_size: Some([workload.group[0], 1, 1]),
-            ..prefetch::PlanTarget::default()
-        };
+        let target = prefetch::PlanTarget::of([workload.group[0], 1, 1]);
         if let Ok(applied) = prefetch::apply(&kernel, &random, &target) {
             kernel = Arc::new(applied.kernel);
             plan = random;

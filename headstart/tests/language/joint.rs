@@ -79,10 +79,7 @@ fn ended(values: &[f32], out: &mut [f32], items: u32) {
 
 fn derive(kernel: &Kernel, plan: &str) -> headstart::Result<Kernel> {
     let plan: Plan = plan.parse().expect("a plan");
-    let target = PlanTarget {
-        group_size: Some([64, 1, 1]),
-        ..PlanTarget::default()
-    };
+    let target = PlanTarget::of([64, 1, 1]);
     prefetch::apply(kernel, &plan, &target).map(|applied| applied.kernel)
 }
 

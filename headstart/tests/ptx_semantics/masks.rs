@@ -217,10 +217,7 @@ fn parts_of_a_warp_compute_the_same_under_every_plan() {
         let workload = entry.workload(MODULE);
         entry.check(&workload, &workload.kernel, "plain");
         agrees(gpu.as_ref(), &workload, &workload.kernel, entry.name);
-        let target = PlanTarget {
-            group_size: Some(workload.group),
-            ..PlanTarget::default()
-        };
+        let target = PlanTarget::of(workload.group);
         let mut legal = vec![Plan::none()];
         for plan in plans(&workload) {
             let Ok(applied) = prefetch::apply(&workload.kernel, &plan, &target) else {

@@ -153,10 +153,7 @@ const FURTHER: usize = 2;
 
 /// The plans that are tried.
 fn plans(workload: &Workload, taken: Taken) -> Vec<Plan> {
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let loads = tune::search::main_loads(&workload.kernel);
     let legal = |plan: &Plan| {
         let applied = prefetch::apply(&workload.kernel, plan, &target);
@@ -259,10 +256,7 @@ fn every_entry(taken: Taken) {
         let (count, begun, faults) = (plans.len(), Instant::now(), complaints.len());
         planned += usize::from(!plans.is_empty());
         for plan in std::iter::once(Plan::none()).chain(plans) {
-            let target = prefetch::PlanTarget {
-                group_size: Some(workload.group),
-                ..prefetch::PlanTarget::default()
-            };
+            let target = prefetch::PlanTarget::of(workload.group);
             let applied = prefetch::apply(&workload.kernel, &plan, &target);
             let kernel = applied
                 .unwrap_or_else(|error| panic!("{}, {plan}: {error}", case.name))

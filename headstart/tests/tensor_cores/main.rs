@@ -189,11 +189,7 @@ impl Case {
             };
             let length = (tiles * self.bytes()[number.min(2)] / size) as u64;
             let given = match operands.get(number) {
-                Some(bytes) => ArgumentSpec::Input {
-                    element,
-                    length,
-                    fill: Fill::Bytes(bytes.as_slice().into()),
-                },
+                Some(bytes) => ArgumentSpec::input(element, length, Fill::Bytes(bytes.as_slice().into())),
                 None => ArgumentSpec::Output {
                     element,
                     length,

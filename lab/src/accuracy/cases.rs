@@ -87,10 +87,7 @@ impl Case {
         let small = chosen
             .small(8)?
             .ok_or_else(|| Error::bug("a kernel is never small"))?;
-        let target = prefetch::PlanTarget {
-            group_size: Some(small.group),
-            ..prefetch::PlanTarget::default()
-        };
+        let target = prefetch::PlanTarget::of(small.group);
         prefetch::carry_out_wishes(&small.kernel, &target)
     }
 

@@ -39,10 +39,7 @@ struct Derived {
 fn derive(case: &Case) -> Result<Derived> {
     let workload = case.chosen()?.workload()?;
     // Both sides get the same kernels.
-    let target = prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..prefetch::PlanTarget::default()
-    };
+    let target = prefetch::PlanTarget::of(workload.group);
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
     let plans = case.plans(&plain)?;
     let apply = |plan: &_| prefetch::apply(&plain, plan, &target);

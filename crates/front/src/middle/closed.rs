@@ -190,11 +190,7 @@ fn write(
                 None => {
                     let (plus, sum) = (kernel.constant(ty, plus), kernel.value(ty));
                     let kind = OpKind::Binary(BinaryOp::Add, of, plus);
-                    ops.push(Op {
-                        kind,
-                        results: vec![sum],
-                        place,
-                    });
+                    ops.push(Op::new(kind, vec![sum], place));
                     sum
                 }
             };

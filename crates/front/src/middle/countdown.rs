@@ -186,11 +186,8 @@ impl Countdowns {
         let ops = b.finish().ops;
         body.ops.pop();
         body.ops.extend(ops);
-        body.ops.push(Op {
-            kind: OpKind::Continue(label, args),
-            results: Vec::new(),
-            place,
-        });
+        body.ops
+            .push(Op::new(OpKind::Continue(label, args), Vec::new(), place));
     }
 }
 

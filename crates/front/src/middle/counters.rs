@@ -125,11 +125,7 @@ fn compare_counters(
             None => OpKind::Binary(BinaryOp::Sub, *y, start),
         };
         let bound = kernel.value(ty);
-        before.push(Op {
-            kind,
-            results: vec![bound],
-            place: op.place,
-        });
+        before.push(Op::new(kind, vec![bound], op.place));
         (*x, *y) = (counter, bound);
     });
     !before.is_empty()
@@ -189,11 +185,7 @@ fn added(kernel: &mut Kernel, a: Value, b: Value, place: Place, before: &mut Vec
         return kernel.constant(ty, a.wrapping_add(b) & ty.mask());
     }
     let sum = kernel.value(ty);
-    before.push(Op {
-        kind: OpKind::Binary(BinaryOp::Add, a, b),
-        results: vec![sum],
-        place,
-    });
+    before.push(Op::new(OpKind::Binary(BinaryOp::Add, a, b), vec![sum], place));
     sum
 }
 

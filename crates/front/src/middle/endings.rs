@@ -189,11 +189,7 @@ impl Loop<'_> {
     /// An operation in front of the loop.
     fn ahead(&mut self, kind: OpKind, ty: Type) -> Value {
         let result = self.kernel.value(ty);
-        self.before.push(Op {
-            kind,
-            results: vec![result],
-            place: self.place,
-        });
+        self.before.push(Op::new(kind, vec![result], self.place));
         result
     }
 
@@ -234,11 +230,7 @@ impl Loop<'_> {
             self.kernel.constant(Type::I32, 1),
         );
         let place = self.place;
-        let made = |kind, result| Op {
-            kind,
-            results: vec![result],
-            place,
-        };
+        let made = |kind, result| Op::new(kind, vec![result], place);
         let test = match continues_on {
             true => OpKind::Compare(CompareOp::LtU, counter, one),
             false => OpKind::Compare(CompareOp::LeU, one, counter),

@@ -43,8 +43,13 @@ pub(crate) trait Front<I> {
     fn instructions(&mut self, b: &mut Builder<'_>, values: &mut Values, block: &Block<'_, I>) -> Result<()>;
 }
 
+/// What stands next in the same region, and the registers' values there.
+type Next = Option<(BlockId, Values)>;
+
 /// The regions of a flow graph while they are written.
-pub(crate) struct Regions<'f, 't, I> {
+pub(crate) struct Regions<'f, 't, 'k, I, F> {
+    front: &'f mut F,
+    b: &'f mut Builder<'k>,
     flow: &'f Flow<'t, I>,
     parameters: Vec<Vec<Register>>,
     /// The code behind a block's own, or behind the loop whose header it is.
@@ -108,19 +113,15 @@ pub(crate) fn write<I: Registers>(
         loop_of: vec![None; flow.blocks.len()],
         depth: 0,
         flow,
+        front,
+        b,
     };
-    regions.blocks(front, b, 0, vec![None; registers])
+    regions.blocks(0, vec![None; registers])
 }
 
-impl<I> Regions<'_, '_, I> {
+impl<I, F: Front<I>> Regions<'_, '_, '_, I, F> {
     /// Writes the blocks that stand in one region, from `block` on, up to its terminator.
-    fn blocks(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        block: BlockId,
-        values: Values,
-    ) -> Result<()> {
+    fn blocks(&mut self, block: BlockId, values: Values) -> Result<()> {
         self.depth += 1;
         if self.depth > limits::NESTING {
             return Err(
@@ -132,8 +133,8 @@ impl<I> Regions<'_, '_, I> {
         let mut next = Some((block, values));
         while let Some((block, values)) = next {
             next = match self.flow.is_header[block] {
-                true => self.loop_(front, b, block, values)?,
-                false => self.block(front, b, block, values)?,
+                true => self.loop_(block, values)?,
+                false => self.block(block, values)?,
             };
         }
         self.depth -= 1;
@@ -141,44 +142,41 @@ impl<I> Regions<'_, '_, I> {
     }
 
     /// Writes a loop; the code that follows is returned, to be written behind it.
-    fn loop_(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        header: BlockId,
-        values: Values,
-    ) -> Result<Option<(BlockId, Values)>> {
+    fn loop_(&mut self, header: BlockId, values: Values) -> Result<Next> {
         let followers = std::mem::take(&mut self.followers[header].after_loop);
-        let opened = self.open(front, b, followers.get(1..).unwrap_or_default())?;
+        let opened = self.open(followers.get(1..).unwrap_or_default())?;
         let results = match followers.first() {
-            Some(&first) => self.parameter_types(front, first)?,
+            Some(&first) => self.parameter_types(first)?,
             None => Vec::new(),
         };
         let name = self.flow.blocks[header].label.as_deref();
         let name = name.map(|name| name.trim_start_matches('$').to_owned());
-        let label = b.kernel.label(name, results.clone());
-        b.kernel.labels[label].is_called = front.is_called(&self.flow.blocks[header]);
+        let label = self.b.kernel.label(name, results.clone());
+        self.b.kernel.labels[label].is_called = self.front.is_called(&self.flow.blocks[header]);
         self.loop_of[header] = Some(label);
         if let Some(&first) = followers.first() {
             self.label_of[first] = Some(label);
         }
         let registers = self.parameters[header].clone();
-        let initial = self.arguments(front, b, header, &values)?;
-        let params: Vec<Value> = initial.iter().map(|&value| b.kernel.value_like(value)).collect();
+        let initial = self.arguments(header, &values)?;
+        let params: Vec<Value> = initial
+            .iter()
+            .map(|&value| self.b.kernel.value_like(value))
+            .collect();
         let mut inside = values.clone();
         for (&register, &param) in registers.iter().zip(&params) {
             inside[register as usize] = Some(param);
         }
-        let place = front.block_place(b, &self.flow.blocks[header]);
-        let before = b.begin_region();
+        let place = self.front.block_place(self.b, &self.flow.blocks[header]);
+        let before = self.b.begin_region();
         self.deeper(header)?;
-        let mut next = self.block(front, b, header, inside)?;
+        let mut next = self.block(header, inside)?;
         if let Some((block, values)) = next.take() {
-            self.blocks(front, b, block, values)?;
+            self.blocks(block, values)?;
         }
         self.depth -= 1;
-        let body = b.end_region(before);
-        b.at(place);
+        let body = self.b.end_region(before);
+        self.b.at(place);
         let kind = OpKind::Loop {
             label,
             params,
@@ -189,8 +187,8 @@ impl<I> Regions<'_, '_, I> {
                 plan: None,
             },
         };
-        let results = b.push(kind, &results);
-        self.follow(front, b, &followers, opened, results, values)
+        let results = self.b.push(kind, &results);
+        self.follow(&followers, opened, results, values)
     }
 
     fn deeper(&mut self, block: BlockId) -> Result<()> {
@@ -205,33 +203,27 @@ impl<I> Regions<'_, '_, I> {
     }
 
     /// Writes a block; the one that stands behind it in the same region is given back.
-    fn block(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        block: BlockId,
-        mut values: Values,
-    ) -> Result<Option<(BlockId, Values)>> {
+    fn block(&mut self, block: BlockId, mut values: Values) -> Result<Next> {
         let source = &self.flow.blocks[block];
-        front.instructions(b, &mut values, source)?;
-        front.at_end(b, source);
+        self.front.instructions(self.b, &mut values, source)?;
+        self.front.at_end(self.b, source);
         let followers = std::mem::take(&mut self.followers[block].inside);
         match source.end {
             End::Return => {
-                b.return_();
+                self.b.return_();
                 Ok(None)
             }
             End::Trap => {
-                b.trap();
+                self.b.trap();
                 Ok(None)
             }
             End::Jump(to) => {
-                let opened = self.open(front, b, &followers)?;
-                match (self.edge(front, b, block, to, &values)?, opened.is_empty()) {
+                let opened = self.open(&followers)?;
+                match (self.edge(block, to, &values)?, opened.is_empty()) {
                     (Edge::Inline(to), true) => Ok(Some((to, values))),
                     (edge, _) => {
-                        self.take(front, b, edge, &values)?;
-                        self.close(front, b, &followers, opened, values)
+                        self.take(edge, &values)?;
+                        self.close(&followers, opened, values)
                     }
                 }
             }
@@ -240,26 +232,21 @@ impl<I> Regions<'_, '_, I> {
                 then,
                 otherwise,
             } => {
-                let cond = front.get(b, &values, predicate)?;
-                let cond = front.retyped(b, cond, Type::Bool)?;
+                let cond = self.front.get(self.b, &values, predicate)?;
+                let cond = self.front.retyped(self.b, cond, Type::Bool)?;
                 match followers.first() {
                     Some(&first) => {
-                        let opened = self.open(front, b, &followers[1..])?;
-                        let results = self.parameter_types(front, first)?;
-                        let label = b.kernel.label(None, results.clone());
+                        let opened = self.open(&followers[1..])?;
+                        let results = self.parameter_types(first)?;
+                        let label = self.b.kernel.label(None, results.clone());
                         self.label_of[first] = Some(label);
-                        let then = self.side(front, b, block, then, &values)?;
-                        let otherwise = self.side(front, b, block, otherwise, &values)?;
-                        let kind = OpKind::If {
-                            label,
-                            cond,
-                            then,
-                            otherwise,
-                        };
-                        let results = b.push(kind, &results);
-                        self.follow(front, b, &followers, opened, results, values)
+                        let then = self.side(block, then, &values)?;
+                        let otherwise = self.side(block, otherwise, &values)?;
+                        let kind = OpKind::if_(label, cond, then, otherwise);
+                        let results = self.b.push(kind, &results);
+                        self.follow(&followers, opened, results, values)
                     }
-                    None => self.fork(front, b, block, cond, (then, otherwise), values),
+                    None => self.fork(block, cond, (then, otherwise), values),
                 }
             }
         }
@@ -268,15 +255,13 @@ impl<I> Regions<'_, '_, I> {
     /// A branch whose sides never meet: one leaves from inside an `if`, the other stays behind it.
     fn fork(
         &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
         block: BlockId,
         cond: Value,
         (then, otherwise): (BlockId, BlockId),
         values: Values,
-    ) -> Result<Option<(BlockId, Values)>> {
-        let then_edge = self.edge(front, b, block, then, &values)?;
-        let otherwise_edge = self.edge(front, b, block, otherwise, &values)?;
+    ) -> Result<Next> {
+        let then_edge = self.edge(block, then, &values)?;
+        let otherwise_edge = self.edge(block, otherwise, &values)?;
         let leaves = match (&then_edge, &otherwise_edge) {
             // The way back stays last in its loop; a longer way stays rather than a shorter.
             (Edge::Inline(a), Edge::Inline(other)) => self.size(*a) <= self.size(*other),
@@ -285,36 +270,31 @@ impl<I> Regions<'_, '_, I> {
             (Edge::Continue(_), _) => false,
             _ => true,
         };
-        let own = b.kernel.label(None, Vec::new());
+        let own = self.b.kernel.label(None, Vec::new());
         let (inside, stays) = if leaves {
             (then_edge, otherwise_edge)
         } else {
             (otherwise_edge, then_edge)
         };
-        let place = b.place();
-        let before = b.begin_region();
-        self.take(front, b, inside, &values)?;
-        let leaving = b.end_region(before);
-        b.at(place);
-        let before = b.begin_region();
-        b.break_(own, Vec::new());
-        let staying = b.end_region(before);
+        let place = self.b.place();
+        let before = self.b.begin_region();
+        self.take(inside, &values)?;
+        let leaving = self.b.end_region(before);
+        self.b.at(place);
+        let before = self.b.begin_region();
+        self.b.break_(own, Vec::new());
+        let staying = self.b.end_region(before);
         let (then, otherwise) = if leaves {
             (leaving, staying)
         } else {
             (staying, leaving)
         };
-        let kind = OpKind::If {
-            label: own,
-            cond,
-            then,
-            otherwise,
-        };
-        b.push(kind, &[]);
+        let kind = OpKind::if_(own, cond, then, otherwise);
+        self.b.push(kind, &[]);
         match stays {
             Edge::Inline(to) => Ok(Some((to, values))),
             Edge::Continue(kind) | Edge::Break(kind) => {
-                b.push(kind, &[]);
+                self.b.push(kind, &[]);
                 Ok(None)
             }
         }
@@ -326,54 +306,34 @@ impl<I> Regions<'_, '_, I> {
     }
 
     /// One side of a branch whose sides meet, as a region.
-    fn side(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        from: BlockId,
-        to: BlockId,
-        values: &Values,
-    ) -> Result<Region> {
-        let place = b.place();
-        let edge = self.edge(front, b, from, to, values)?;
-        let before = b.begin_region();
-        self.take(front, b, edge, values)?;
-        let region = b.end_region(before);
-        b.at(place);
+    fn side(&mut self, from: BlockId, to: BlockId, values: &Values) -> Result<Region> {
+        let place = self.b.place();
+        let edge = self.edge(from, to, values)?;
+        let before = self.b.begin_region();
+        self.take(edge, values)?;
+        let region = self.b.end_region(before);
+        self.b.at(place);
         Ok(region)
     }
 
     /// Writes what an edge leads to, as the rest of the current region.
-    fn take(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        edge: Edge,
-        values: &Values,
-    ) -> Result<()> {
+    fn take(&mut self, edge: Edge, values: &Values) -> Result<()> {
         match edge {
-            Edge::Inline(to) => self.blocks(front, b, to, values.clone()),
+            Edge::Inline(to) => self.blocks(to, values.clone()),
             Edge::Continue(kind) | Edge::Break(kind) => {
-                b.push(kind, &[]);
+                self.b.push(kind, &[]);
                 Ok(())
             }
         }
     }
 
-    fn edge(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        from: BlockId,
-        to: BlockId,
-        values: &Values,
-    ) -> Result<Edge> {
+    fn edge(&mut self, from: BlockId, to: BlockId, values: &Values) -> Result<Edge> {
         let back = self.flow.is_back(from, to);
         let label = if back { self.loop_of[to] } else { self.label_of[to] };
         match label {
             None => Ok(Edge::Inline(to)),
             Some(label) => {
-                let arguments = self.arguments(front, b, to, values)?;
+                let arguments = self.arguments(to, values)?;
                 Ok(match back {
                     true => Edge::Continue(OpKind::Continue(label, arguments)),
                     false => Edge::Break(OpKind::Break(label, arguments)),
@@ -383,18 +343,13 @@ impl<I> Regions<'_, '_, I> {
     }
 
     /// Opens a block for each of several followers, the last one outermost.
-    fn open(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        followers: &[BlockId],
-    ) -> Result<Vec<Vec<Op>>> {
+    fn open(&mut self, followers: &[BlockId]) -> Result<Vec<Vec<Op>>> {
         let mut opened = Vec::new();
         for &follower in followers.iter().rev() {
-            let types = self.parameter_types(front, follower)?;
-            self.label_of[follower] = Some(b.kernel.label(None, types));
+            let types = self.parameter_types(follower)?;
+            self.label_of[follower] = Some(self.b.kernel.label(None, types));
             self.deeper(follower)?;
-            opened.push(b.begin_region());
+            opened.push(self.b.begin_region());
         }
         Ok(opened)
     }
@@ -403,48 +358,39 @@ impl<I> Regions<'_, '_, I> {
     /// first have a block that is still open.
     fn follow(
         &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
         followers: &[BlockId],
         opened: Vec<Vec<Op>>,
         results: Vec<Value>,
         values: Values,
-    ) -> Result<Option<(BlockId, Values)>> {
+    ) -> Result<Next> {
         let Some((&first, rest)) = followers.split_first() else {
             // Nothing leaves a loop without followers but the end of the work-item.
-            b.return_();
+            self.b.return_();
             return Ok(None);
         };
         let bound = self.bound(first, &results, &values);
         if rest.is_empty() {
             return Ok(Some((first, bound)));
         }
-        self.blocks(front, b, first, bound)?;
-        self.close(front, b, rest, opened, values)
+        self.blocks(first, bound)?;
+        self.close(rest, opened, values)
     }
 
     /// Closes the blocks that are open for these followers, and writes each behind its own.
-    fn close(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        followers: &[BlockId],
-        mut opened: Vec<Vec<Op>>,
-        values: Values,
-    ) -> Result<Option<(BlockId, Values)>> {
+    fn close(&mut self, followers: &[BlockId], mut opened: Vec<Vec<Op>>, values: Values) -> Result<Next> {
         for (position, &follower) in followers.iter().enumerate() {
             let (Some(before), Some(label)) = (opened.pop(), self.label_of[follower]) else {
                 return Err(Error::bug("a block of the flow graph has no label"));
             };
             self.depth -= 1;
-            let body = b.end_region(before);
-            let types = b.kernel.labels[label].results.clone();
-            let results = b.push(OpKind::Block { label, body }, &types);
+            let body = self.b.end_region(before);
+            let types = self.b.kernel.labels[label].results.clone();
+            let results = self.b.push(OpKind::Block { label, body }, &types);
             let bound = self.bound(follower, &results, &values);
             if position + 1 == followers.len() {
                 return Ok(Some((follower, bound)));
             }
-            self.blocks(front, b, follower, bound)?;
+            self.blocks(follower, bound)?;
         }
         Ok(None)
     }
@@ -458,27 +404,21 @@ impl<I> Regions<'_, '_, I> {
         values
     }
 
-    fn parameter_types(&self, front: &impl Front<I>, block: BlockId) -> Result<Vec<Type>> {
+    fn parameter_types(&self, block: BlockId) -> Result<Vec<Type>> {
         self.parameters[block]
             .iter()
-            .map(|&register| front.kind(register))
+            .map(|&register| self.front.kind(register))
             .collect()
     }
 
     /// What a block's parameters get from here.
-    fn arguments(
-        &mut self,
-        front: &mut impl Front<I>,
-        b: &mut Builder<'_>,
-        block: BlockId,
-        values: &Values,
-    ) -> Result<Vec<Value>> {
+    fn arguments(&mut self, block: BlockId, values: &Values) -> Result<Vec<Value>> {
         let registers = self.parameters[block].clone();
         let mut arguments = Vec::with_capacity(registers.len());
         for register in registers {
-            let kind = front.kind(register)?;
-            let value = front.get(b, values, register)?;
-            arguments.push(front.retyped(b, value, kind)?);
+            let kind = self.front.kind(register)?;
+            let value = self.front.get(self.b, values, register)?;
+            arguments.push(self.front.retyped(self.b, value, kind)?);
         }
         Ok(arguments)
     }

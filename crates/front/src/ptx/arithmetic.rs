@@ -3,8 +3,8 @@
 use super::bytes::packed;
 use super::float::half_of;
 use super::memory::pointer_and_rest;
-use super::translator::Translator;
-use super::tree::{Instruction, Operand};
+use super::translator::{At, Translator};
+use super::tree::Operand;
 use super::values::{Numeric, is_pointer, last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, Type, UnaryOp, Value};
@@ -12,21 +12,16 @@ use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// Everything that computes and has no file of its own.
-    pub(crate) fn arithmetic(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn arithmetic(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         if let Some(half) = half_of(instruction.last()) {
-            return self.halves(b, values, instruction, half);
+            return self.halves((b, values, instruction), half);
         }
         if let Some(half) = packed(instruction.last()) {
-            return self.integer_halves(b, values, instruction, half);
+            return self.integer_halves((b, values, instruction), half);
         }
         let numeric = match instruction.opcode {
-            "dp4a" | "dp2a" => return self.dot(b, values, instruction),
-            "mul24" | "mad24" => return self.product_of_24(b, values, instruction),
+            "dp4a" | "dp2a" => return self.dot((b, values, instruction)),
+            "mul24" | "mad24" => return self.product_of_24((b, values, instruction)),
             "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "neg" | "abs" | "min" | "max" | "sad"
             | "rcp" | "sqrt" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" | "copysign" => {
                 last_type(instruction)?
@@ -37,20 +32,20 @@ impl<'t> Translator<'_, 't> {
             return Err(refused(instruction));
         }
         if numeric.ty.is_float() {
-            return self.float(b, values, instruction, numeric.ty);
+            return self.float((b, values, instruction), numeric.ty);
         }
         match instruction.opcode {
             "add" | "sub" if instruction.has("sat") && numeric.ty == Type::I32 && numeric.signed => {
                 only(instruction, &["sat"])?;
-                self.saturating_sum(b, values, instruction)
+                self.saturating_sum((b, values, instruction))
             }
             "add" | "sub" => {
                 only(instruction, &[])?;
-                self.sum(b, values, instruction, numeric)
+                self.sum((b, values, instruction), numeric)
             }
             "mul" | "mad" => {
                 only(instruction, &["lo", "hi", "wide"])?;
-                self.product(b, values, instruction, numeric)
+                self.product((b, values, instruction), numeric)
             }
             "neg" | "abs" => {
                 only(instruction, &[])?;
@@ -132,13 +127,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `add` and `sub` of integers and addresses.
-    fn sum(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        numeric: Numeric,
-    ) -> Result<()> {
+    fn sum(&mut self, (b, values, instruction): At<'_, '_, 't>, numeric: Numeric) -> Result<()> {
         let [to, x, y] = operands::<3>(instruction)?;
         let ty = numeric.ty;
         let x = self.summand(b, values, x, ty)?;
@@ -171,12 +160,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `add.sat.s32` and `sub.sat.s32`: exact in 64 bits, then the nearest number of 32.
-    fn saturating_sum(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn saturating_sum(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let [to, x, y] = operands::<3>(instruction)?;
         let x = self.value(b, values, x, Type::I32)?;
         let y = self.value(b, values, y, Type::I32)?;
@@ -193,13 +177,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mul` and `mad` of integers.
-    fn product(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        numeric: Numeric,
-    ) -> Result<()> {
+    fn product(&mut self, (b, values, instruction): At<'_, '_, 't>, numeric: Numeric) -> Result<()> {
         let (to, x, y, addend) = match &instruction.operands[..] {
             [to, x, y] if instruction.opcode == "mul" => (to, x, y, None),
             [to, x, y, c] if instruction.opcode == "mad" => (to, x, y, Some(c)),

@@ -11,7 +11,7 @@
 //! A PTX wait allows a number of the latest groups to be in flight. On every path, the last group that must be complete is the
 //! one closed that many groups ago: registers pass it on, and become IR values like all others.
 
-use super::translator::Translator;
+use super::translator::{At, Translator};
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement, TOKEN};
 use super::values::{only, refused};
 use crate::error::{Error, Result};
@@ -122,12 +122,7 @@ fn groups_left(instruction: &Instruction<'_>) -> Result<Option<u64>> {
 
 impl<'t> Translator<'_, 't> {
     /// A copy, a wait, or the copy of a token.
-    pub(crate) fn asynchronous(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn asynchronous(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         match (instruction.opcode, &instruction.operands[..]) {
             (TOKEN, [Operand::Register(to), Operand::Register(from)]) => {
                 let token = self.get(b, values, *from)?;
@@ -218,11 +213,7 @@ impl<'t> Translator<'_, 't> {
             |b| vec![b.copy(to, from_pointer, bytes as u32, id)],
             |b| {
                 b.push(
-                    OpKind::Store {
-                        ptr: to,
-                        values: vec![zero; bytes as usize / 4],
-                        cache: crate::ir::CacheUse::Default,
-                    },
+                    OpKind::store(to, vec![zero; bytes as usize / 4], crate::ir::CacheUse::Default),
                     &[],
                 );
                 vec![before]
@@ -265,21 +256,13 @@ impl<'t> Translator<'_, 't> {
                         &[Type::I8],
                         |b| {
                             let ptr = b.address(from, index, 1, byte as i64);
-                            let kind = OpKind::Load {
-                                ptr,
-                                id,
-                                cache: CacheUse::Default,
-                            };
+                            let kind = OpKind::load(ptr, id, CacheUse::Default);
                             b.push(kind, &[Type::I8])
                         },
                         |_| vec![none],
                     );
                     let ptr = b.address(to, index, 1, byte as i64);
-                    let kind = OpKind::Store {
-                        ptr,
-                        values: copied,
-                        cache: CacheUse::Default,
-                    };
+                    let kind = OpKind::store(ptr, copied, CacheUse::Default);
                     b.push(kind, &[]);
                 }
                 vec![before]

@@ -1,7 +1,7 @@
 //! Bits: logic, shifts, fields, counts, permutations.
 
-use super::translator::Translator;
-use super::tree::{Instruction, Operand};
+use super::translator::{At, Translator};
+use super::tree::Operand;
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, UnaryOp, Value};
@@ -9,30 +9,20 @@ use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub(crate) fn bit_operation(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn bit_operation(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         match instruction.opcode {
-            "and" | "or" | "xor" | "not" | "cnot" => self.logic(b, values, instruction),
-            "shl" | "shr" => self.shift(b, values, instruction),
-            "clz" | "popc" | "brev" | "bfind" => self.count(b, values, instruction),
-            "bfe" | "bfi" => self.field(b, values, instruction),
-            "lop3" => self.table(b, values, instruction),
-            "shf" => self.funnel(b, values, instruction),
-            "bmsk" | "szext" => self.mask(b, values, instruction),
-            _ => self.permutation(b, values, instruction),
+            "and" | "or" | "xor" | "not" | "cnot" => self.logic((b, values, instruction)),
+            "shl" | "shr" => self.shift((b, values, instruction)),
+            "clz" | "popc" | "brev" | "bfind" => self.count((b, values, instruction)),
+            "bfe" | "bfi" => self.field((b, values, instruction)),
+            "lop3" => self.table((b, values, instruction)),
+            "shf" => self.funnel((b, values, instruction)),
+            "bmsk" | "szext" => self.mask((b, values, instruction)),
+            _ => self.permutation((b, values, instruction)),
         }
     }
 
-    fn logic(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn logic(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let ty = last_type(instruction)?.ty;
         if ty.is_float() {
@@ -60,12 +50,7 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, false)
     }
 
-    fn shift(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn shift(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, count] = operands::<3>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -97,12 +82,7 @@ impl<'t> Translator<'_, 't> {
         self.set(b, values, to, result, numeric.signed)
     }
 
-    fn count(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn count(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["shiftamt"])?;
         let [to, x] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -166,12 +146,7 @@ impl<'t> Translator<'_, 't> {
         Ok(b.convert(ConvertOp::ExtendU, ty, value))
     }
 
-    fn field(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn field(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let numeric = last_type(instruction)?;
         let ty = numeric.ty;
@@ -226,12 +201,7 @@ impl<'t> Translator<'_, 't> {
 
     /// `bmsk.clamp.b32 d, position, length`: ones from a position on. `szext.wrap.s32 d, a, length`: the low bits, with
     /// their sign in the others.
-    fn mask(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn mask(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["clamp", "wrap"])?;
         let [to, first, length] = operands::<3>(instruction)?;
         let first = self.value(b, values, first, Type::I32)?;
@@ -282,12 +252,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `lop3.b32 d, a, b, c, table`: any function of three bits.
-    fn table(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn table(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, y, z, table] = operands::<5>(instruction)?;
         let Operand::Integer(table) = *table else {
@@ -311,12 +276,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `shf.l.wrap.b32 d, low, high, count`.
-    fn funnel(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn funnel(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["l", "r", "wrap", "clamp"])?;
         let [to, low, high, count] = operands::<4>(instruction)?;
         let low = self.value(b, values, low, Type::I32)?;

@@ -1,12 +1,10 @@
 //! Words taken as bytes or halves of integers: permutations, dot products, the same operation on each part.
 
 use super::bits::joined;
-use super::translator::Translator;
-use super::tree::Instruction;
+use super::translator::{At, Translator};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
-use crate::middle::Values;
 
 /// The type of the halves that `s16x2` and `u16x2` pack.
 pub(super) fn packed(name: &str) -> Option<Numeric> {
@@ -31,12 +29,7 @@ fn part(b: &mut Builder<'_>, word: Value, first_bit: u64, bits: Type, signed: bo
 
 impl<'t> Translator<'_, 't> {
     /// `prmt.b32 d, a, b, selector`: four bytes out of eight; with a mode, which ones follows from a number below four.
-    pub(crate) fn permutation(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn permutation(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let modes = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
         only(instruction, &modes)?;
         let [to, low, high, selector] = operands::<4>(instruction)?;
@@ -81,12 +74,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `dp4a.s32.u32 d, a, b, c` and `dp2a.lo.s32.u32 d, a, b, c`: the types are those of the parts of `a` and `b`.
-    pub(crate) fn dot(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn dot(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["lo", "hi"])?;
         let [to, x, y, c] = operands::<4>(instruction)?;
         let count = instruction.modifiers.len();
@@ -133,12 +121,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mul24.lo.u32 d, a, b` and `mad24.hi.s32 d, a, b, c`: of the low 24 bits of the factors.
-    pub(crate) fn product_of_24(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn product_of_24(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["lo", "hi"])?;
         let numeric = last_type(instruction)?;
         let (to, x, y, addend) = match (&instruction.operands[..], instruction.opcode) {
@@ -181,9 +164,7 @@ impl<'t> Translator<'_, 't> {
     /// `min.s16x2 d, a, b` and the like: the same for two halves.
     pub(crate) fn integer_halves(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
+        (b, values, instruction): At<'_, '_, 't>,
         half: Numeric,
     ) -> Result<()> {
         only(instruction, &["s16x2", "u16x2", "relu"])?;

@@ -8,12 +8,11 @@
 //!
 //! After a difference it holds the borrow.
 
-use super::translator::Translator;
-use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
+use super::translator::{At, Translator};
+use super::tree::{Body, Operand, Register, RegisterData, Statement};
 use super::values::{last_type, only, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
-use crate::middle::Values;
 
 /// Names the flag where it is read and written.
 pub(super) fn name_flag(body: &mut Body<'_>) {
@@ -45,12 +44,7 @@ pub(super) fn name_flag(body: &mut Body<'_>) {
 
 impl<'t> Translator<'_, 't> {
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and the like.
-    pub(crate) fn carried(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn carried(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["cc", "lo", "hi"])?;
         let numeric = last_type(instruction)?;
         let ty = numeric.ty;

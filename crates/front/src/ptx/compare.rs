@@ -1,12 +1,11 @@
 //! Comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
 use super::float::{half_of, rule_of, ruled, taken_apart};
-use super::translator::{Translator, register_kind};
+use super::translator::{At, Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, OpKind, Type, UnaryOp, Value};
-use crate::middle::Values;
 use crate::suggest::quoted;
 
 /// A comparison by name: the IR's operation, whether the operands are exchanged, whether the result is negated.
@@ -51,17 +50,12 @@ fn float_comparison(name: &str) -> Option<(CompareOp, bool, bool)> {
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub(crate) fn comparison(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn comparison(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         match instruction.opcode {
-            "setp" | "set" => self.set_on(b, values, instruction),
-            "selp" => self.selection(b, values, instruction),
-            "slct" => self.selection_by_sign(b, values, instruction),
-            _ => self.test(b, values, instruction),
+            "setp" | "set" => self.set_on((b, values, instruction)),
+            "selp" => self.selection((b, values, instruction)),
+            "slct" => self.selection_by_sign((b, values, instruction)),
+            _ => self.test((b, values, instruction)),
         }
     }
 
@@ -114,12 +108,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `setp.lt.and.s32 p|q, a, b, c` and `set.lt.u32.s32 d, a, b`.
-    fn set_on(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn set_on(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let numeric_of = last_type(instruction)?;
         let Some((&name, rest)) = instruction.modifiers.split_first() else {
             return Err(refused(instruction));
@@ -195,12 +184,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `selp.b32 d, a, b, p`.
-    fn selection(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn selection(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let [to, x, y, p] = operands::<4>(instruction)?;
         let ty = last_type(instruction)?.ty;
@@ -214,12 +198,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `slct.f32.s32 d, a, b, c`: `a` where `c` is not negative.
-    fn selection_by_sign(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn selection_by_sign(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["ftz"])?;
         let [to, x, y, c] = operands::<4>(instruction)?;
         let by = last_type(instruction)?;
@@ -245,12 +224,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `testp.finite.f32 p, a`.
-    fn test(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn test(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let [to, x] = operands::<2>(instruction)?;
         let ty = last_type(instruction)?.ty;
         let (infinity, least_normal) = match ty {

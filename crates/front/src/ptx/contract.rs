@@ -539,11 +539,7 @@ impl Fuser<'_> {
 
     fn unary(&mut self, ops: &mut Vec<Op>, like: &Op, operation: UnaryOp, value: Value) -> Value {
         let result = self.kernel.value_like(value);
-        ops.push(Op {
-            kind: OpKind::Unary(operation, value),
-            results: vec![result],
-            place: like.place,
-        });
+        ops.push(Op::new(OpKind::Unary(operation, value), vec![result], like.place));
         result
     }
 }

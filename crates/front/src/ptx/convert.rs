@@ -2,21 +2,15 @@
 
 use super::float::{clamped, half_of, put_together, rule_of, ruled};
 use super::kinds::keeps_addresses;
-use super::translator::Translator;
+use super::translator::{At, Translator};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, is_pointer, last_type, numeric, only, operands, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
-use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.
-    pub(crate) fn convert(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn convert(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(
             instruction,
             &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"],
@@ -24,7 +18,7 @@ impl<'t> Translator<'_, 't> {
         if let [to_type, "f32"] = instruction.modifiers[instruction.modifiers.len().saturating_sub(2)..]
             && let Some(half) = half_of(to_type)
         {
-            return self.convert_to_halves(b, values, instruction, half);
+            return self.convert_to_halves((b, values, instruction), half);
         }
         let [to, from] = operands::<2>(instruction)?;
         if let (true, Operand::Register(register)) = (keeps_addresses(instruction), from) {
@@ -72,13 +66,7 @@ impl<'t> Translator<'_, 't> {
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f16x2.f32 d, high, low`.
-    fn convert_to_halves(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        half: Type,
-    ) -> Result<()> {
+    fn convert_to_halves(&mut self, (b, values, instruction): At<'_, '_, 't>, half: Type) -> Result<()> {
         if instruction.has("sat") {
             return Err(refused(instruction));
         }

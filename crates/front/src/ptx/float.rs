@@ -3,12 +3,11 @@
 //! An approximation (`rcp.approx`, `ex2.approx`, `div.full` …) is an operation of its own, which the back end writes as the
 //! very instruction that was read: an exact operation in its place would have other bits.
 
-use super::translator::Translator;
+use super::translator::{At, Translator};
 use super::tree::Instruction;
 use super::values::{only, refused};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value, verify};
-use crate::middle::Values;
 
 /// The modifiers, besides types, of an instruction on floats.
 fn known(opcode: &str) -> &'static [&'static str] {
@@ -112,13 +111,7 @@ pub(super) fn put_together(b: &mut Builder<'_>, low: Value, high: Value) -> Valu
 
 impl<'t> Translator<'_, 't> {
     /// An instruction on floats that is no conversion and no comparison.
-    pub(super) fn float(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        ty: Type,
-    ) -> Result<()> {
+    pub(super) fn float(&mut self, (b, values, instruction): At<'_, '_, 't>, ty: Type) -> Result<()> {
         only(instruction, known(instruction.opcode))?;
         let Some((to, arguments)) = instruction.operands.split_first() else {
             return Err(refused(instruction));
@@ -143,13 +136,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `fma.rn.f16x2 d, a, b, c`: the same for two halves.
-    pub(super) fn halves(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-        half: Type,
-    ) -> Result<()> {
+    pub(super) fn halves(&mut self, (b, values, instruction): At<'_, '_, 't>, half: Type) -> Result<()> {
         only(instruction, known(instruction.opcode))?;
         let Some((to, arguments)) = instruction.operands.split_first() else {
             return Err(refused(instruction));

@@ -1,7 +1,7 @@
 //! Loads, stores, hints, barriers, moves.
 
 use super::kinds::space_of;
-use super::translator::{Translator, register_kind};
+use super::translator::{At, Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
@@ -75,26 +75,19 @@ pub(super) fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
 
 impl<'t> Translator<'_, 't> {
     /// `ld`: of a parameter, or of memory.
-    pub(super) fn load(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(super) fn load(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         if instruction.has("param") {
-            return self.load_parameter(b, values, instruction, to, from);
+            return self.load_parameter((b, values, instruction), to, from);
         }
-        self.load_memory(b, values, instruction, to, from)
+        self.load_memory((b, values, instruction), to, from)
     }
 
     /// A load of memory.
     pub(crate) fn load_memory(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
+        (b, values, instruction): At<'_, '_, 't>,
         to: &Operand<'t>,
         from: &Operand<'t>,
     ) -> Result<()> {
@@ -111,11 +104,7 @@ impl<'t> Translator<'_, 't> {
         };
         let to = parts(to);
         let ty = moved(self, to.first(), numeric.ty);
-        let kind = OpKind::Load {
-            ptr: pointer,
-            id,
-            cache: cache_use(instruction),
-        };
+        let kind = OpKind::load(pointer, id, cache_use(instruction));
         self.in_lockstep(b, pointer);
         let results = b.push(kind, &vec![ty; to.len()]);
         self.in_lockstep(b, pointer);
@@ -144,12 +133,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `st`.
-    pub(super) fn store(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(super) fn store(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, HINTS)?;
         let [to, from] = operands::<2>(instruction)?;
         let numeric = last_type(instruction)?;
@@ -163,11 +147,7 @@ impl<'t> Translator<'_, 't> {
         for part in from {
             stored.push(self.value(b, values, part, ty)?);
         }
-        let kind = OpKind::Store {
-            ptr: pointer,
-            values: stored,
-            cache: cache_use(instruction),
-        };
+        let kind = OpKind::store(pointer, stored, cache_use(instruction));
         self.in_lockstep(b, pointer);
         b.push(kind, &[]);
         self.in_lockstep(b, pointer);
@@ -241,12 +221,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `cvta`, both ways.
-    pub(crate) fn cvta(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn cvta(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(
             instruction,
             &["to", "global", "shared", "shared::cta", "local", "const", "param"],
@@ -275,12 +250,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mov`, with packing and unpacking.
-    pub(crate) fn mov(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn mov(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[])?;
         let [to, from] = operands::<2>(instruction)?;
         let super::values::Numeric { ty, signed } = last_type(instruction)?;

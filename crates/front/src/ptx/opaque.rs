@@ -9,7 +9,7 @@
 //! read and written.
 
 use super::quads::is_whole;
-use super::translator::Translator;
+use super::translator::{At, Translator};
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
 use crate::error::{Error, Result};
@@ -209,12 +209,7 @@ impl<'t> Translator<'_, 't> {
     ///
     /// # Errors
     /// It is a jump, or has operands of a form that has no text.
-    pub(crate) fn carry(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn carry(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         if matches!(instruction.opcode, "bra" | "brx" | "ret" | "exit" | "trap") {
             return Err(refused(instruction));
         }

@@ -6,12 +6,11 @@ use super::kinds::space_of;
 use super::kinds::type_of;
 use super::memory::{moved, parts};
 use super::slots::From;
-use super::translator::{Translator, register_kind};
+use super::translator::{At, Translator, register_kind};
 use super::tree::{Instruction, Operand, Register, Statement, Variable};
 use super::values::last_type;
 use crate::error::{Error, Result};
-use crate::ir::{ArrayData, BinaryOp, Builder, Kernel, Param, PointerFacts, Space, Type, limits};
-use crate::middle::Values;
+use crate::ir::{ArrayData, BinaryOp, Kernel, Param, PointerFacts, Space, Type, limits};
 use crate::suggest::quoted;
 
 /// The element type of a copy: the type of the loads from shared memory, or else plain bits.
@@ -280,15 +279,13 @@ impl<'t> Translator<'_, 't> {
     /// `ld.param.u32 d, [p+4]`, also of several at once.
     pub(crate) fn load_parameter(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
+        (b, values, instruction): At<'_, '_, 't>,
         to: &Operand<'t>,
         from: &Operand<'t>,
     ) -> Result<()> {
         let numeric = last_type(instruction)?;
         if self.leads_into_structure(from) && !self.reads_members(to, from, numeric.ty.bytes()) {
-            return self.load_memory(b, values, instruction, to, from);
+            return self.load_memory((b, values, instruction), to, from);
         }
         let (name, offset) = match from {
             Operand::Address(base, offset) => match **base {

@@ -91,11 +91,7 @@ struct Writer<'w> {
 impl Writer<'_> {
     fn add(&mut self, kind: OpKind, ty: Type) -> Value {
         let result = self.kernel.value(ty);
-        self.ops.push(Op {
-            kind,
-            results: vec![result],
-            place: self.place,
-        });
+        self.ops.push(Op::new(kind, vec![result], self.place));
         result
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::contract::{self, Undecided};
 use super::opaque::is_carried;
-use super::translator::{Source, Translator};
+use super::translator::{At, Source, Translator};
 use super::tree::{ENTER, Instruction, Location, Operand, Register, Statement, TOKEN};
 use super::{library, parameters as given};
 use crate::cleanup;
@@ -126,9 +126,10 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
         for &instruction in &block.instructions {
             let place = self.place_of(b, instruction);
             b.at(place);
-            if let Err(error) = self.instruction(b, values, instruction) {
+            if let Err(error) = self.instruction((b, values, instruction)) {
                 // What is not understood is not to stand in the way of the rest: its effects are the worst.
-                let is_carried = error.fault() == Fault::Input && self.carry(b, values, instruction).is_ok();
+                let is_carried =
+                    error.fault() == Fault::Input && self.carry((b, values, instruction)).is_ok();
                 if !is_carried {
                     let label = instruction.location.and_then(|location| location.function);
                     let called = label.and_then(|label| library::function(self.source.text, label));
@@ -203,12 +204,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The front edge of a planned loop: a block that passes the registers on. What is a constant in front is one inside.
-    fn edge(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn edge(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let [Operand::List(registers), _, Operand::Integer(cut)] = &instruction.operands[..] else {
             return Err(Error::bug("the edge of a loop has other operands"));
         };
@@ -240,48 +236,43 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// Writes one instruction.
-    fn instruction(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn instruction(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         match instruction.opcode {
             "bar" | "barrier" if instruction.has("arrive") || instruction.has("cluster") => {
-                self.carry(b, values, instruction)
+                self.carry((b, values, instruction))
             }
             "fence" if instruction.has("proxy") || instruction.has("mbarrier_init") => {
-                self.carry(b, values, instruction)
+                self.carry((b, values, instruction))
             }
             "bar" if instruction.has("warp") => self.meet(b, values, instruction),
-            "bar" | "barrier" if instruction.has("red") => self.group_vote(b, values, instruction),
+            "bar" | "barrier" if instruction.has("red") => self.group_vote((b, values, instruction)),
             "bar" | "barrier" => self.barrier(b, instruction),
-            "fence" => self.together(b, values, instruction),
+            "fence" => self.together((b, values, instruction)),
             "cp" if matches!(instruction.modifiers[..], ["async", "ca" | "cg", ..]) => {
-                self.asynchronous(b, values, instruction)
+                self.asynchronous((b, values, instruction))
             }
-            _ if is_carried(instruction) => self.carry(b, values, instruction),
-            "ld" if instruction.is_atomic_access() => self.atomic_load(b, values, instruction),
-            "ld" | "ldu" => self.load(b, values, instruction),
-            "st" if instruction.is_atomic_access() => self.atomic_store(b, values, instruction),
-            "st" => self.store(b, values, instruction),
+            _ if is_carried(instruction) => self.carry((b, values, instruction)),
+            "ld" if instruction.is_atomic_access() => self.atomic_load((b, values, instruction)),
+            "ld" | "ldu" => self.load((b, values, instruction)),
+            "st" if instruction.is_atomic_access() => self.atomic_store((b, values, instruction)),
+            "st" => self.store((b, values, instruction)),
             "atom" | "red" | "membar" | "shfl" | "vote" | "match" | "activemask" | "elect" | "redux"
-            | "griddepcontrol" => self.together(b, values, instruction),
-            "cp" | "wait" | TOKEN => self.asynchronous(b, values, instruction),
+            | "griddepcontrol" => self.together((b, values, instruction)),
+            "cp" | "wait" | TOKEN => self.asynchronous((b, values, instruction)),
             "prefetch" => self.prefetch(b, values, instruction),
-            "mov" => self.mov(b, values, instruction),
-            "cvta" => self.cvta(b, values, instruction),
-            "cvt" => self.convert(b, values, instruction),
-            "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
-            _ if instruction.is_carrying() => self.carried(b, values, instruction),
+            "mov" => self.mov((b, values, instruction)),
+            "cvta" => self.cvta((b, values, instruction)),
+            "cvt" => self.convert((b, values, instruction)),
+            "setp" | "set" | "selp" | "slct" | "testp" => self.comparison((b, values, instruction)),
+            _ if instruction.is_carrying() => self.carried((b, values, instruction)),
             "bmsk" | "szext" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3"
             | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
-                self.bit_operation(b, values, instruction)
+                self.bit_operation((b, values, instruction))
             }
-            ENTER => self.edge(b, values, instruction),
+            ENTER => self.edge((b, values, instruction)),
             // The block ends with it.
             "trap" => Ok(()),
-            _ => self.arithmetic(b, values, instruction),
+            _ => self.arithmetic((b, values, instruction)),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::float::half_of;
 use super::memory::parts;
-use super::translator::Translator;
+use super::translator::{At, Translator};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
@@ -66,14 +66,9 @@ fn scope(instruction: &Instruction<'_>) -> MemoryScope {
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub(crate) fn together(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn together(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         match instruction.opcode {
-            "atom" | "red" => self.atomic(b, values, instruction),
+            "atom" | "red" => self.atomic((b, values, instruction)),
             "membar" | "fence" => fence(b, instruction),
             "griddepcontrol" => {
                 let dependency = match instruction.modifiers[..] {
@@ -85,28 +80,23 @@ impl<'t> Translator<'_, 't> {
                 b.push(OpKind::Depend(dependency), &[]);
                 Ok(())
             }
-            "shfl" => self.shuffle(b, values, instruction),
-            "match" => self.match_(b, values, instruction),
+            "shfl" => self.shuffle((b, values, instruction)),
+            "match" => self.match_((b, values, instruction)),
             "activemask" => {
                 let [to] = operands::<1>(instruction)?;
                 let active = b.active();
                 self.set(b, values, to, active, false)
             }
-            "elect" => self.elect(b, values, instruction),
-            "redux" => self.reduce(b, values, instruction),
-            "vote" => self.vote(b, values, instruction),
+            "elect" => self.elect((b, values, instruction)),
+            "redux" => self.reduce((b, values, instruction)),
+            "vote" => self.vote((b, values, instruction)),
             _ => Err(refused(instruction)),
         }
     }
 
     /// `atom.global.add.u32 d, [a], b` and `red.global.add.u32 [a], b`; sums of floats also as `atom.global.v4.f32.add` has
     /// them, of several at once.
-    fn atomic(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn atomic(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let ty = last_type(instruction)?;
         let names = [
             "and", "or", "xor", "cas", "exch", "add", "min", "max", "inc", "dec",
@@ -194,34 +184,22 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `ld.acquire.gpu.u32` and its like: a load that is an atomic operation.
-    pub(crate) fn atomic_load(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn atomic_load(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[ORDERING, VECTORS].concat())?;
         let [to, from] = operands::<2>(instruction)?;
-        self.atomic_access(b, values, instruction, AtomicOp::Load, from, to)
+        self.atomic_access((b, values, instruction), AtomicOp::Load, from, to)
     }
 
     /// `st.release.gpu.u32` and its like.
-    pub(crate) fn atomic_store(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn atomic_store(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &[ORDERING, VECTORS].concat())?;
         let [to, from] = operands::<2>(instruction)?;
-        self.atomic_access(b, values, instruction, AtomicOp::Store, to, from)
+        self.atomic_access((b, values, instruction), AtomicOp::Store, to, from)
     }
 
     fn atomic_access(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
+        (b, values, instruction): At<'_, '_, 't>,
         op: AtomicOp,
         address: &Operand<'t>,
         other: &Operand<'t>,
@@ -255,12 +233,7 @@ impl<'t> Translator<'_, 't> {
 
     /// `shfl.sync.down.b32 d|p, a, b, c, mask`. The number of the source is computed as PTX defines it; between all lanes
     /// of a sub-group that is one of the IR's own ways.
-    fn shuffle(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn shuffle(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["sync", "up", "down", "bfly", "idx"])?;
         let [to, from, by, limits, mask] = operands::<5>(instruction)?;
         let party = self.party(b, values, instruction, mask)?;
@@ -364,12 +337,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `redux.sync.add.s32 d, a, mask`.
-    fn reduce(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn reduce(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let names = ["add", "and", "or", "xor", "min", "max"];
         let name = names.into_iter().find(|name| instruction.has(name));
         let name = name.ok_or_else(|| refused(instruction))?;
@@ -394,12 +362,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `bar.red.popc.u32 d, 0, p`, `barrier.red.aligned.or.pred q, 0, p`.
-    pub(crate) fn group_vote(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    pub(crate) fn group_vote(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["red", "popc", "and", "or", "aligned", "cta"])?;
         let (to, asked) = match &instruction.operands[..] {
             [to, Operand::Integer(0), asked] => (to, asked),
@@ -427,12 +390,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `vote.sync.any.pred p, q, mask`.
-    fn vote(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn vote(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["sync", "all", "any", "uni", "ballot"])?;
         let [to, from, mask] = operands::<3>(instruction)?;
         let party = Some(self.party(b, values, instruction, mask)?);
@@ -465,12 +423,7 @@ impl<'t> Translator<'_, 't> {
     /// `match.sync.any.b32 d, a, mask`: the work-items of the mask with the same value. Each work-item in the mask is queried
     /// in turn; for those outside, a work-item queries itself. (Votes on each bit would do, but ptxas 13.0 runs out of
     /// predicate registers if there are a hundred.)
-    fn match_(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn match_(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         only(instruction, &["sync", "any", "all"])?;
         let [to, from, mask] = operands::<3>(instruction)?;
         let party = self.party(b, values, instruction, mask)?;
@@ -509,12 +462,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `elect.sync d|p, mask`: the first of the party.
-    fn elect(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &mut Values,
-        instruction: &Instruction<'t>,
-    ) -> Result<()> {
+    fn elect(&mut self, (b, values, instruction): At<'_, '_, 't>) -> Result<()> {
         let [to, mask] = operands::<2>(instruction)?;
         let party = self.party(b, values, instruction, mask)?;
         let here = self.here(b, party);

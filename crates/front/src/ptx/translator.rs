@@ -7,8 +7,9 @@ use super::contract::OpenHalves;
 use super::flow::Flow;
 use super::kinds::Kinds;
 use super::slots::Slots;
-use super::tree::{Body, Function, Location, Operand, Register, Variable};
-use crate::ir::{Array, Place, Type, Value};
+use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
+use crate::ir::{Array, Builder, Place, Type, Value};
+use crate::middle::Values;
 use crate::middle::address::Shapes;
 use crate::middle::facts::Facts;
 
@@ -41,6 +42,9 @@ pub(super) struct Source<'a, 't> {
     /// What the caller knows.
     pub facts: &'a Facts,
 }
+
+/// An instruction where it is translated: the code that it becomes, and what registers hold there.
+pub(super) type At<'b, 'k, 't> = (&'b mut Builder<'k>, &'b mut Values, &'b Instruction<'t>);
 
 /// Turns an entry into a kernel.
 pub(super) struct Translator<'a, 't> {

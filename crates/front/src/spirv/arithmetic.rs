@@ -2,11 +2,10 @@
 
 use rspirv::spirv::Op;
 
-use super::translate::{At, Translator};
+use super::translate::{Here, Translator};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, NoWrapOp, Type, UnaryOp, Value, Wrap};
 use crate::math::Function;
-use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// An integer sum, difference or product that the module says does not wrap.
@@ -220,12 +219,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpSelect`: of whole values, or part by part.
-    pub(super) fn select(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Vec<Value>> {
+    pub(super) fn select(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let cond = self.values(b, values, at.operand(2)?)?;
         let x = self.values(b, values, at.operand(3)?)?;
         let y = self.values(b, values, at.operand(4)?)?;
@@ -249,13 +243,7 @@ impl Translator<'_, '_> {
     }
 
     /// What makes one number of a vector, or multiplies one.
-    pub(crate) fn of_vectors(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn of_vectors(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(2)?)?;
         let none = || Error::input("a vector is expected here");
         Ok(match op {
@@ -295,13 +283,7 @@ impl Translator<'_, '_> {
     }
 
     /// A sum with its carry, a difference with its borrow, a product of twice the width: two results.
-    pub(crate) fn extended(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn extended(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(2)?)?;
         let y = self.values(b, values, at.operand(3)?)?;
         let (mut low, mut high) = (Vec::new(), Vec::new());
@@ -330,13 +312,7 @@ impl Translator<'_, '_> {
     }
 
     /// Some bits of a number: taken out, or put in.
-    pub(crate) fn bit_field(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn bit_field(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let base = self.values(b, values, at.operand(2)?)?;
         let inserted = match op {
             Op::BitFieldInsert => Some(self.values(b, values, at.operand(3)?)?),

@@ -2,10 +2,9 @@
 
 use rspirv::spirv::Op;
 
-use super::translate::{At, Translator};
+use super::translate::{Here, Translator};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CompareOp, Type, Value};
-use crate::middle::Values;
+use crate::ir::{CompareOp, Type, Value};
 
 impl Translator<'_, '_> {
     /// The parts of a value of a type that some indices lead to: the first of them, and their type.
@@ -39,13 +38,7 @@ impl Translator<'_, '_> {
     }
 
     /// What takes values apart and puts them together.
-    pub(crate) fn composite(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn composite(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let instruction = at.instruction;
         let beyond = || Error::input("a value has fewer parts than are taken of it");
         Ok(match op {

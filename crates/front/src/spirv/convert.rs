@@ -3,11 +3,10 @@
 use rspirv::spirv::{Decoration, Op};
 
 use super::arithmetic::{integer_of, resized};
-use super::translate::{At, Translator};
+use super::translate::{At, Here, Translator};
 use super::words::refused;
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
-use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// A conversion that is decorated with a direction of rounding or as saturated; nothing if it is none.
@@ -111,12 +110,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpBitcast`, also between vectors of different lengths.
-    pub(crate) fn bitcast(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn bitcast(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(2)?)?;
         let to: Vec<Type> = self.module.parts(at.ty()?)?.iter().map(|&(_, ty)| ty).collect();
         if x.len() == to.len() {

@@ -12,19 +12,13 @@
 use rspirv::spirv::StorageClass;
 
 use super::groups::{group_items, linear};
-use super::translate::{At, Translator};
+use super::translate::{At, Here, Translator};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, CacheUse, CompareOp, ConvertOp, LoopWishes, Type, Value};
-use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// `OpGroupAsyncCopy`.
-    pub(crate) fn group_copy(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn group_copy(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         self.of_the_work_group(at, 2)?;
         let (to, from) = (at.operand(3)?, at.operand(4)?);
         let (class, ty) = self.module.pointer(self.type_of(to)?)?;

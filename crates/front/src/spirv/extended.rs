@@ -5,7 +5,7 @@ use rspirv::spirv::OpenclStd100Op as Std;
 use super::arithmetic::integer_of;
 use super::functions::{next_after, of_pi};
 use super::steps::{halved_sum, saturated, scaled, shuffled};
-use super::translate::{At, Translator};
+use super::translate::{At, Here, Translator};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Type, UnaryOp, Value};
 use crate::math::Function;
@@ -40,31 +40,25 @@ impl Translator<'_, '_> {
             true => error,
             false => error.about(format!("`OpExtInst {std:?}`")),
         };
-        let made = self.standard(b, values, at, std).map_err(about)?;
+        let made = self.standard((b, values, at), std).map_err(about)?;
         self.set(values, at, made)
     }
 
-    fn standard(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<Vec<Value>> {
+    fn standard(&mut self, (b, values, at): Here<'_, '_, '_>, std: Std) -> Result<Vec<Value>> {
         match std {
             Std::prefetch => {
-                self.standard_prefetch(b, values, at)?;
+                self.standard_prefetch((b, values, at))?;
                 return Ok(Vec::new());
             }
             Std::vloadn | Std::vload_half | Std::vload_halfn | Std::vloada_halfn => {
-                return self.load_vector(b, values, at, std);
+                return self.load_vector((b, values, at), std);
             }
             Std::vstoren | Std::vstore_half | Std::vstore_halfn | Std::vstorea_halfn => {
-                self.store_vector(b, values, at, std)?;
+                self.store_vector((b, values, at), std)?;
                 return Ok(Vec::new());
             }
-            Std::fract | Std::modf | Std::sincos => return self.in_two(b, values, at, std),
-            Std::printf => return self.printed(b, values, at),
+            Std::fract | Std::modf | Std::sincos => return self.in_two((b, values, at), std),
+            Std::printf => return self.printed((b, values, at)),
             _ => {}
         }
         let count = at.instruction.rest(4).len();
@@ -422,13 +416,7 @@ impl Translator<'_, '_> {
     }
 
     /// What gives one number back and stores another: `fract`, `modf`, `sincos`.
-    fn in_two(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<Vec<Value>> {
+    fn in_two(&mut self, (b, values, at): Here<'_, '_, '_>, std: Std) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(4)?)?;
         let pointer = at.operand(5)?;
         let (mut made, mut stored) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@
 
 use rspirv::spirv::{GroupOperation, Op, Scope};
 
-use super::translate::{At, Translator};
+use super::translate::{At, Here, Translator};
 use super::words::refused;
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -65,17 +65,17 @@ impl Translator<'_, '_> {
         op: Op,
     ) -> Result<()> {
         let made = match op {
-            Op::SubgroupBlockWriteINTEL => return self.block_write(b, values, at),
-            Op::SubgroupBlockPrefetchINTEL => return self.block_prefetch(b, values, at),
-            Op::SubgroupBlockReadINTEL => self.block_read(b, values, at)?,
+            Op::SubgroupBlockWriteINTEL => return self.block_write((b, values, at)),
+            Op::SubgroupBlockPrefetchINTEL => return self.block_prefetch((b, values, at)),
+            Op::SubgroupBlockReadINTEL => self.block_read((b, values, at))?,
             Op::SubgroupShuffleINTEL | Op::SubgroupShuffleXorINTEL => {
                 let code = match op {
                     Op::SubgroupShuffleINTEL => ShuffleOp::Index,
                     _ => ShuffleOp::Xor,
                 };
-                self.exchanged(b, values, at, code, 2)?
+                self.exchanged((b, values, at), code, 2)?
             }
-            Op::SubgroupShuffleDownINTEL | Op::SubgroupShuffleUpINTEL => self.shifted(b, values, at, op)?,
+            Op::SubgroupShuffleDownINTEL | Op::SubgroupShuffleUpINTEL => self.shifted((b, values, at), op)?,
             Op::GroupAll | Op::GroupAny | Op::GroupNonUniformAll | Op::GroupNonUniformAny => {
                 let who = self.who(at, 2)?;
                 let value = self.value(b, values, at.operand(3)?)?;
@@ -112,8 +112,8 @@ impl Translator<'_, '_> {
                 vec![mask, zero, zero, zero]
             }
             Op::GroupBroadcast | Op::GroupNonUniformBroadcast => match self.who(at, 2)? {
-                Who::SubGroup => self.exchanged(b, values, at, ShuffleOp::Index, 3)?,
-                Who::WorkGroup => self.broadcast(b, values, at)?,
+                Who::SubGroup => self.exchanged((b, values, at), ShuffleOp::Index, 3)?,
+                Who::WorkGroup => self.broadcast((b, values, at))?,
             },
             Op::GroupNonUniformBroadcastFirst => {
                 let own = self.values(b, values, at.operand(3)?)?;
@@ -122,11 +122,11 @@ impl Translator<'_, '_> {
                     .map(|own| b.shuffle(ShuffleOp::Index, own, zero))
                     .collect()
             }
-            Op::GroupNonUniformShuffle => self.exchanged(b, values, at, ShuffleOp::Index, 3)?,
-            Op::GroupNonUniformShuffleXor => self.exchanged(b, values, at, ShuffleOp::Xor, 3)?,
-            Op::GroupNonUniformShuffleUp => self.exchanged(b, values, at, ShuffleOp::Up, 3)?,
-            Op::GroupNonUniformShuffleDown => self.exchanged(b, values, at, ShuffleOp::Down, 3)?,
-            _ => self.combined(b, values, at, op)?,
+            Op::GroupNonUniformShuffle => self.exchanged((b, values, at), ShuffleOp::Index, 3)?,
+            Op::GroupNonUniformShuffleXor => self.exchanged((b, values, at), ShuffleOp::Xor, 3)?,
+            Op::GroupNonUniformShuffleUp => self.exchanged((b, values, at), ShuffleOp::Up, 3)?,
+            Op::GroupNonUniformShuffleDown => self.exchanged((b, values, at), ShuffleOp::Down, 3)?,
+            _ => self.combined((b, values, at), op)?,
         };
         self.set(values, at, made)
     }
@@ -134,9 +134,7 @@ impl Translator<'_, '_> {
     /// A value of another work-item of the sub-group.
     fn exchanged(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
+        (b, values, at): Here<'_, '_, '_>,
         op: ShuffleOp,
         first: usize,
     ) -> Result<Vec<Value>> {
@@ -148,13 +146,7 @@ impl Translator<'_, '_> {
     }
 
     /// Intel's shuffles up and down, which go on in a second value.
-    fn shifted(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    fn shifted(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let first = self.values(b, values, at.operand(2)?)?;
         let second = self.values(b, values, at.operand(3)?)?;
         let by = self.value(b, values, at.operand(4)?)?;
@@ -186,13 +178,7 @@ impl Translator<'_, '_> {
 
     // Sums, scans.
 
-    fn combined(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    fn combined(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let (code, neutral) = combination(op).ok_or_else(|| refused(&at.instruction))?;
         let who = self.who(at, 2)?;
         let operation = GroupOperation::from_u32(at.instruction.word(3)?);
@@ -273,7 +259,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpGroupBroadcast` of a work-group: who has this number writes, and all read.
-    fn broadcast(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    fn broadcast(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(3)?)?;
         let who = self.values(b, values, at.operand(4)?)?;
         let mut is = b.bool(true);
@@ -297,12 +283,7 @@ impl Translator<'_, '_> {
             let before = b.begin_region();
             b.break_(label, Vec::new());
             let otherwise = b.end_region(before);
-            let kind = OpKind::If {
-                label,
-                cond: is,
-                then,
-                otherwise,
-            };
+            let kind = OpKind::if_(label, is, then, otherwise);
             b.push(kind, &[]);
             b.barrier();
             let id = self.new_load(b);
@@ -347,7 +328,7 @@ impl Translator<'_, '_> {
         self.shapes.address(b, pointer, index, bytes, 0)
     }
 
-    fn block_read(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    fn block_read(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let pointer = self.value(b, values, from)?;
         let parts = self.module.parts(at.ty()?)?;
@@ -361,25 +342,21 @@ impl Translator<'_, '_> {
         Ok(made)
     }
 
-    fn block_write(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    fn block_write(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<()> {
         let pointer = self.value(b, values, at.operand(0)?)?;
         let held = self.values(b, values, at.operand(1)?)?;
         for (part, value) in (0..).zip(held) {
             let bytes = b.kernel.ty(value).bytes();
             let ptr = self.block_place(b, pointer, part, bytes);
             let cache = block_of(b, ptr);
-            let kind = OpKind::Store {
-                ptr,
-                values: vec![value],
-                cache,
-            };
+            let kind = OpKind::store(ptr, vec![value], cache);
             b.push(kind, &[]);
         }
         Ok(())
     }
 
     /// `OpSubgroupBlockPrefetchINTEL`: this many bytes for each work-item, one after the other.
-    fn block_prefetch(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    fn block_prefetch(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<()> {
         let pointer = at.operand(0)?;
         let bytes = self.number(at.operand(1)?)?;
         let size = b.kernel.sub_group_size.unwrap_or(1);
@@ -459,12 +436,7 @@ fn counted(
     let outside = b.begin_region();
     b.break_(label, vec![next]);
     let otherwise = b.end_region(outside);
-    let kind = OpKind::If {
-        label: inner,
-        cond: goes_on,
-        then,
-        otherwise,
-    };
+    let kind = OpKind::if_(inner, goes_on, then, otherwise);
     b.push(kind, &[]);
     b.continue_(label, vec![more, next]);
     let region = b.end_region(before);

@@ -3,13 +3,12 @@
 use rspirv::spirv::{Decoration, MemoryAccess, Op, StorageClass};
 
 use super::body::Operand;
-use super::translate::{At, Translator};
+use super::translate::{At, Here, Translator};
 use crate::error::{Error, Result};
 use crate::ir::{
     Array, ArrayData, Builder, CacheUse, ConvertOp, LoadData, LoadId, LscControl, OpKind, Space, Type, Value,
     limits,
 };
-use crate::middle::Values;
 use crate::suggest::quoted;
 
 /// Most bytes of a copy that is written out.
@@ -75,12 +74,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpInBoundsPtrAccessChain` and its like.
-    pub(crate) fn access_chain(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Value> {
+    pub(crate) fn access_chain(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Value> {
         let base = at.operand(2)?;
         let base_type = self.type_of(base)?;
         let pointer = self.value(b, values, base)?;
@@ -96,12 +90,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpPtrDiff`: in elements.
-    pub(crate) fn pointer_difference(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Value> {
+    pub(crate) fn pointer_difference(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Value> {
         let (x, y) = (at.operand(2)?, at.operand(3)?);
         let (_, pointee) = self.module.pointer(self.type_of(x)?)?;
         let bytes = self.module.size(pointee)?.0.max(1);
@@ -254,12 +243,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpLoad`: from memory, or from a built-in variable of a work-item.
-    pub(super) fn load(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Vec<Value>> {
+    pub(super) fn load(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let ty = at.ty()?;
         if self.body.held(from).is_none()
@@ -300,7 +284,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpStore`.
-    pub(super) fn store(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    pub(super) fn store(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<()> {
         let (to, object) = (at.operand(0)?, at.operand(1)?);
         let ty = self.type_of(object)?;
         let (align, cache) = self.access(at, 2, to.id, ty)?;
@@ -334,23 +318,14 @@ impl Translator<'_, '_> {
         }
         for (start, count) in accesses(&parts, align) {
             let own = self.shapes.offset(b, pointer, parts[start].0 as i64);
-            let kind = OpKind::Store {
-                ptr: own,
-                values: stored[start..start + count].to_vec(),
-                cache,
-            };
+            let kind = OpKind::store(own, stored[start..start + count].to_vec(), cache);
             b.push(kind, &[]);
         }
         Ok(())
     }
 
     /// `OpCopyMemory`, `OpCopyMemorySized`: words or bytes, one after the other.
-    pub(crate) fn copy_memory(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<()> {
+    pub(crate) fn copy_memory(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<()> {
         let (to, from) = (at.operand(0)?, at.operand(1)?);
         let sized = at.instruction.op == Some(Op::CopyMemorySized);
         let (bytes, rest, natural) = match sized {

@@ -16,13 +16,13 @@ use rspirv::spirv::{Op, OpenclStd100Op as Std, StorageClass};
 use super::body::{Body, Operand, What};
 use super::module::Module;
 use super::operands::ids;
-use super::translate::{At, Translator};
+use super::translate::{Here, Translator};
 use super::words::Instruction;
 use crate::error::{Error, Result};
 use crate::ir::conversion::Conversion;
 use crate::ir::line::Shown;
 use crate::ir::{Builder, ConvertOp, Type, Value, limits};
-use crate::middle::{Register, Values};
+use crate::middle::Register;
 
 /// Most instructions from a variable to an address in it.
 const DEEPEST: u32 = 8;
@@ -141,12 +141,7 @@ fn constant(module: &Module<'_>, id: u32, depth: u32) -> Option<Address> {
 
 impl Translator<'_, '_> {
     /// `printf`.
-    pub(super) fn printed(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<Vec<Value>> {
+    pub(super) fn printed(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<Vec<Value>> {
         let format = self.text(at.operand(4)?)?;
         let (mut line, mut shown) = (String::new(), Vec::new());
         let mut next = 5;

@@ -57,6 +57,9 @@ pub(super) struct At<'s, 'w> {
     pub step: &'s BlockStep<'w>,
 }
 
+/// An instruction being translated, with the code that it becomes and the values of ids there.
+pub(super) type Here<'b, 'k, 'w> = (&'b mut Builder<'k>, &'b Values, &'b At<'b, 'w>);
+
 impl At<'_, '_> {
     /// An operand that is an id.
     pub(crate) fn operand(&self, number: usize) -> Result<Operand> {
@@ -370,12 +373,12 @@ impl<'a, 'w> Translator<'a, 'w> {
             return Err(refused(&at.instruction));
         };
         let made = match op {
-            Op::Load => self.load(b, values, at)?,
-            Op::Store => return self.store(b, values, at),
-            Op::CopyMemory | Op::CopyMemorySized => return self.copy_memory(b, values, at),
+            Op::Load => self.load((b, values, at))?,
+            Op::Store => return self.store((b, values, at)),
+            Op::CopyMemory | Op::CopyMemorySized => return self.copy_memory((b, values, at)),
             Op::Variable => vec![self.local_variable(b, at)?],
             Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::InBoundsPtrAccessChain => {
-                vec![self.access_chain(b, values, at)?]
+                vec![self.access_chain((b, values, at))?]
             }
             Op::LifetimeStart | Op::LifetimeStop | Op::AssumeTrueKHR => return Ok(()),
             Op::CompositeExtract
@@ -387,22 +390,22 @@ impl<'a, 'w> Translator<'a, 'w> {
             | Op::CopyObject
             | Op::CopyLogical
             | Op::ExpectKHR
-            | Op::Undef => self.composite(b, values, at, op)?,
-            Op::Select => self.select(b, values, at)?,
-            Op::Dot | Op::VectorTimesScalar | Op::Any | Op::All => self.of_vectors(b, values, at, op)?,
+            | Op::Undef => self.composite((b, values, at), op)?,
+            Op::Select => self.select((b, values, at))?,
+            Op::Dot | Op::VectorTimesScalar | Op::Any | Op::All => self.of_vectors((b, values, at), op)?,
             Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => {
-                self.extended(b, values, at, op)?
+                self.extended((b, values, at), op)?
             }
             Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
-                self.bit_field(b, values, at, op)?
+                self.bit_field((b, values, at), op)?
             }
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(b, at, op),
-            Op::GroupAsyncCopy => self.group_copy(b, values, at)?,
+            Op::GroupAsyncCopy => self.group_copy((b, values, at))?,
             Op::GroupWaitEvents => return self.wait_for_copies(b, at),
             Op::FunctionCall => return self.builtin(b, values, at),
             Op::ExtInst => return self.extended_instruction(b, values, at),
-            Op::Bitcast => self.bitcast(b, values, at)?,
-            Op::PtrDiff => vec![self.pointer_difference(b, values, at)?],
+            Op::Bitcast => self.bitcast((b, values, at))?,
+            Op::PtrDiff => vec![self.pointer_difference((b, values, at))?],
             Op::GenericCastToPtrExplicit => {
                 let value = self.value(b, values, at.operand(2)?)?;
                 let to = self.module.one(at.ty()?)?;
@@ -410,19 +413,13 @@ impl<'a, 'w> Translator<'a, 'w> {
             }
             _ if self.is_of_group(op) => return self.group(b, values, at, op),
             _ if self.is_atomic(op) => return self.atomic(b, values, at, op),
-            _ => self.by_parts(b, values, at, op)?,
+            _ => self.by_parts((b, values, at), op)?,
         };
         self.set(values, at, made)
     }
 
     /// An instruction that does the same to each part of its operands.
-    fn by_parts(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        op: Op,
-    ) -> Result<Vec<Value>> {
+    fn by_parts(&mut self, (b, values, at): Here<'_, '_, '_>, op: Op) -> Result<Vec<Value>> {
         let has_result = at.instruction.result().is_some();
         let operands = at.instruction.rest(if has_result { 2 } else { 0 }).len();
         let results = self.module.parts(at.ty()?)?;

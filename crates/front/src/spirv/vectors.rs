@@ -3,10 +3,9 @@
 use rspirv::spirv::OpenclStd100Op as Std;
 
 use super::arithmetic::resized;
-use super::translate::{At, Translator};
+use super::translate::{Here, Translator};
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CacheHint, CacheLevel, CacheUse, ConvertOp, Type, Value, limits};
-use crate::middle::Values;
+use crate::ir::{CacheHint, CacheLevel, CacheUse, ConvertOp, Type, Value, limits};
 
 /// Most bytes of one prefetch.
 const MOST_PREFETCHED: u64 = limits::PREFETCH_BYTES as u64;
@@ -15,9 +14,7 @@ impl Translator<'_, '_> {
     /// How far a vector in memory is from the pointer: its number times its size, in bytes.
     fn vector_offset(
         &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
+        (b, values, at): Here<'_, '_, '_>,
         offset: usize,
         bytes: u32,
     ) -> Result<Value> {
@@ -28,19 +25,13 @@ impl Translator<'_, '_> {
     }
 
     /// `vloadn` and those that load halves: aligned to one element only.
-    pub(crate) fn load_vector(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<Vec<Value>> {
+    pub(crate) fn load_vector(&mut self, (b, values, at): Here<'_, '_, '_>, std: Std) -> Result<Vec<Value>> {
         let ty = at.ty()?;
         let parts = self.module.parts(ty)?;
         let element = parts.first().ok_or_else(|| Error::input("it loads nothing"))?.1;
         let count = parts.len() as u32;
         if std == Std::vloadn {
-            let pointer = self.vector_offset(b, values, at, 4, count * element.bytes())?;
+            let pointer = self.vector_offset((b, values, at), 4, count * element.bytes())?;
             let align = u64::from(element.bytes());
             return self.load_parts(b, pointer, ty, align, CacheUse::Default);
         }
@@ -49,7 +40,7 @@ impl Translator<'_, '_> {
         } else {
             count
         };
-        let pointer = self.vector_offset(b, values, at, 4, stride * 2)?;
+        let pointer = self.vector_offset((b, values, at), 4, stride * 2)?;
         let id = self.new_load(b);
         let mut made = Vec::new();
         for part in 0..count {
@@ -60,20 +51,14 @@ impl Translator<'_, '_> {
         Ok(made)
     }
 
-    pub(crate) fn store_vector(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-        std: Std,
-    ) -> Result<()> {
+    pub(crate) fn store_vector(&mut self, (b, values, at): Here<'_, '_, '_>, std: Std) -> Result<()> {
         let data = at.operand(4)?;
         let held = self.values(b, values, data)?;
         let ty = self.type_of(data)?;
         let element = self.module.parts(ty)?.first().map_or(Type::I32, |part| part.1);
         let count = held.len() as u32;
         if std == Std::vstoren {
-            let pointer = self.vector_offset(b, values, at, 5, count * element.bytes())?;
+            let pointer = self.vector_offset((b, values, at), 5, count * element.bytes())?;
             let align = u64::from(element.bytes());
             return self.store_parts(b, pointer, ty, &held, align, CacheUse::Default);
         }
@@ -82,7 +67,7 @@ impl Translator<'_, '_> {
         } else {
             count
         };
-        let pointer = self.vector_offset(b, values, at, 5, stride * 2)?;
+        let pointer = self.vector_offset((b, values, at), 5, stride * 2)?;
         for (part, value) in (0..).zip(held) {
             let half = b.convert(ConvertOp::FloatToFloat, Type::F16, value);
             let own = self.shapes.offset(b, pointer, part * 2);
@@ -92,12 +77,7 @@ impl Translator<'_, '_> {
     }
 
     /// OpenCL's `prefetch(p, n)`: to the last level, which is as far as it goes on Intel's GPUs.
-    pub(crate) fn standard_prefetch(
-        &mut self,
-        b: &mut Builder<'_>,
-        values: &Values,
-        at: &At<'_, '_>,
-    ) -> Result<()> {
+    pub(crate) fn standard_prefetch(&mut self, (b, values, at): Here<'_, '_, '_>) -> Result<()> {
         let pointer = at.operand(4)?;
         let (_, pointee) = self.module.pointer(self.type_of(pointer)?)?;
         let each = self.module.size(pointee)?.0;

@@ -237,12 +237,7 @@ impl Reducer<'_> {
             rest = further;
         }
         let zero = self.kernel.constant(Type::I64, 0);
-        op.kind = OpKind::Address {
-            base: current,
-            index: zero,
-            scale: 0,
-            offset: constant,
-        };
+        op.kind = OpKind::address(current, zero, 0, constant);
     }
 
     /// A pointer known before the next inner loop that lies near `root + bytes`, and the rest.
@@ -376,32 +371,12 @@ impl Reducer<'_> {
         };
         let ty = self.kernel.ty(pointer);
         match u32::try_from(coefficient) {
-            Ok(scale) => self.push(
-                OpKind::Address {
-                    base: pointer,
-                    index,
-                    scale,
-                    offset: 0,
-                },
-                ty,
-                place,
-                ops,
-            ),
+            Ok(scale) => self.push(OpKind::address(pointer, index, scale, 0), ty, place, ops),
             Err(_) => {
                 let factor = self.kernel.constant(Type::I64, coefficient);
                 let product = OpKind::Binary(BinaryOp::Mul, index, factor);
                 let index = self.push(product, Type::I64, place, ops);
-                self.push(
-                    OpKind::Address {
-                        base: pointer,
-                        index,
-                        scale: 1,
-                        offset: 0,
-                    },
-                    ty,
-                    place,
-                    ops,
-                )
+                self.push(OpKind::address(pointer, index, 1, 0), ty, place, ops)
             }
         }
     }
@@ -413,27 +388,13 @@ impl Reducer<'_> {
         }
         let zero = self.kernel.constant(Type::I64, 0);
         let ty = self.kernel.ty(pointer);
-        self.push(
-            OpKind::Address {
-                base: pointer,
-                index: zero,
-                scale: 0,
-                offset,
-            },
-            ty,
-            place,
-            ops,
-        )
+        self.push(OpKind::address(pointer, zero, 0, offset), ty, place, ops)
     }
 
     fn push(&mut self, kind: OpKind, ty: Type, place: Place, ops: &mut Vec<Op>) -> Value {
         let result = self.kernel.value(ty);
         self.depth[result] = self.innermost();
-        ops.push(Op {
-            kind,
-            results: vec![result],
-            place,
-        });
+        ops.push(Op::new(kind, vec![result], place));
         result
     }
 }

@@ -52,11 +52,7 @@ fn in_region(kernel: &mut Kernel, region: &mut Region) {
     kernel.labels[own].results = types.clone();
     let results: Vec<Value> = types.into_iter().map(|ty| kernel.value(ty)).collect();
     looped.results = results.clone();
-    *terminator = Op {
-        kind: OpKind::Break(target, results),
-        results: Vec::new(),
-        place: terminator.place,
-    };
+    *terminator = Op::new(OpKind::Break(target, results), Vec::new(), terminator.place);
 }
 
 /// Where the jumps out of a loop go.

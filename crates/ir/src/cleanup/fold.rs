@@ -68,15 +68,7 @@ impl Folder {
                     otherwise
                 };
                 let kind = OpKind::Block { label, body: taken };
-                self.block(
-                    kernel,
-                    Op {
-                        kind,
-                        results: op.results,
-                        place: op.place,
-                    },
-                    out,
-                );
+                self.block(kernel, Op::new(kind, op.results, op.place), out);
             }
             OpKind::Block { .. } => self.block(kernel, op, out),
             OpKind::If {
@@ -87,17 +79,8 @@ impl Folder {
             } => {
                 let then = self.region(kernel, then);
                 let otherwise = self.region(kernel, otherwise);
-                let kind = OpKind::If {
-                    label,
-                    cond,
-                    then,
-                    otherwise,
-                };
-                out.push(Op {
-                    kind,
-                    results: op.results,
-                    place: op.place,
-                });
+                let kind = OpKind::if_(label, cond, then, otherwise);
+                out.push(Op::new(kind, op.results, op.place));
             }
             OpKind::Loop {
                 label,
@@ -114,11 +97,7 @@ impl Folder {
                     body,
                     wishes,
                 };
-                out.push(Op {
-                    kind,
-                    results: op.results,
-                    place: op.place,
-                });
+                out.push(Op::new(kind, op.results, op.place));
             }
             _ => match self.simpler(kernel, &op, out) {
                 Some(known) => {
@@ -228,11 +207,7 @@ impl Folder {
         self.sums.insert(op.results[0], sum);
         let plus = kernel.constant(ty, sum.plus);
         let kind = OpKind::Binary(BinaryOp::Add, sum.of, plus);
-        out.push(Op {
-            kind,
-            results: op.results.clone(),
-            place: op.place,
-        });
+        out.push(Op::new(kind, op.results.clone(), op.place));
         // The operation is there already, under its own name.
         Some(op.results[0])
     }
@@ -265,30 +240,12 @@ impl Folder {
                 return Some(inner.of);
             }
             self.sums.insert(op.results[0], Sum { of: inner.of, plus });
-            let kind = OpKind::Address {
-                base: inner.of,
-                index,
-                scale: 1,
-                offset: plus as i64,
-            };
-            out.push(Op {
-                kind,
-                results: op.results.clone(),
-                place: op.place,
-            });
+            let kind = OpKind::address(inner.of, index, 1, plus as i64);
+            out.push(Op::new(kind, op.results.clone(), op.place));
             return Some(op.results[0]);
         }
-        let kind = OpKind::Address {
-            base,
-            index,
-            scale,
-            offset,
-        };
-        out.push(Op {
-            kind,
-            results: op.results.clone(),
-            place: op.place,
-        });
+        let kind = OpKind::address(base, index, scale, offset);
+        out.push(Op::new(kind, op.results.clone(), op.place));
         Some(op.results[0])
     }
 }

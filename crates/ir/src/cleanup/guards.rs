@@ -273,12 +273,7 @@ impl Uniter<'_> {
         let then = self.unguarded(&guards, label, place);
         let otherwise = self.guarded(guards, test.kind, label, place);
         ops.push(Op {
-            kind: OpKind::If {
-                label,
-                cond: all,
-                then,
-                otherwise,
-            },
+            kind: OpKind::if_(label, all, then, otherwise),
             results,
             place,
         });
@@ -339,11 +334,7 @@ impl Uniter<'_> {
     /// Appends an operation with one result.
     fn compute(&mut self, kind: OpKind, ty: Type, place: Place, ops: &mut Vec<Op>) -> Value {
         let result = self.kernel.value(ty);
-        ops.push(Op {
-            kind,
-            results: vec![result],
-            place,
-        });
+        ops.push(Op::new(kind, vec![result], place));
         result
     }
 }
@@ -364,9 +355,5 @@ fn each_operand(op: &Op, visit: &mut impl FnMut(Value)) {
 }
 
 fn leave(label: Label, values: Vec<Value>, place: Place) -> Op {
-    Op {
-        kind: OpKind::Break(label, values),
-        results: Vec::new(),
-        place,
-    }
+    Op::new(OpKind::Break(label, values), Vec::new(), place)
 }

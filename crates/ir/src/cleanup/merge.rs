@@ -124,12 +124,7 @@ impl Merger<'_> {
                 None => {
                     let then = self.region_where(cond, true, then);
                     let otherwise = self.region_where(cond, false, otherwise);
-                    let kind = OpKind::If {
-                        label,
-                        cond,
-                        then,
-                        otherwise,
-                    };
+                    let kind = OpKind::if_(label, cond, then, otherwise);
                     ops.push(Op { kind, ..op });
                 }
             },

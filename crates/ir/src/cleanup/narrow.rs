@@ -205,11 +205,7 @@ impl Narrower<'_> {
         initial[position] = start;
         let kernel = &mut *self.kernel;
         let (more, next) = (kernel.value(Type::Bool), kernel.value(Type::I32));
-        let made = |kind, result| Op {
-            kind,
-            results: vec![result],
-            place,
-        };
+        let made = |kind, result| Op::new(kind, vec![result], place);
         let comparison = match stays_if {
             true => OpKind::Compare(CompareOp::LtU, counter, most),
             false => OpKind::Compare(CompareOp::LeU, most, counter),
@@ -274,11 +270,7 @@ impl Narrow<'_, '_> {
 
     fn push(&mut self, kind: OpKind) -> Value {
         let result = self.narrower.kernel.value(Type::I32);
-        self.before.push(Op {
-            kind,
-            results: vec![result],
-            place: self.place,
-        });
+        self.before.push(Op::new(kind, vec![result], self.place));
         result
     }
 

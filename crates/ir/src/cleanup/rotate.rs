@@ -180,12 +180,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
         let stay = jump(OpKind::Break(own, Vec::new()), test_place);
         let (then, otherwise) = if test.exits_if { (exit, stay) } else { (stay, exit) };
         Op {
-            kind: OpKind::If {
-                label: own,
-                cond,
-                then,
-                otherwise,
-            },
+            kind: OpKind::if_(own, cond, then, otherwise),
             results: Vec::new(),
             place: test_place,
         }
@@ -194,11 +189,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     body_ops.append(&mut rest);
     body_ops.extend(again.ops.iter().cloned());
     body_ops.push(leave(kernel, &again));
-    body_ops.push(Op {
-        kind: OpKind::Continue(label, next),
-        results: Vec::new(),
-        place,
-    });
+    body_ops.push(Op::new(OpKind::Continue(label, next), Vec::new(), place));
     let loop_results: Vec<Value> = results.iter().map(|&result| kernel.value_like(result)).collect();
     let body = Region { ops: body_ops };
     let rotated_loop = Op {
@@ -220,23 +211,14 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     let run = Region {
         ops: vec![
             rotated_loop,
-            Op {
-                kind: OpKind::Break(guard, loop_results),
-                results: Vec::new(),
-                place,
-            },
+            Op::new(OpKind::Break(guard, loop_results), Vec::new(), place),
         ],
     };
     let cond = first.of(test.cond);
     let (then, otherwise) = if test.exits_if { (skip, run) } else { (run, skip) };
     outside.extend(first.ops);
     outside.push(Op {
-        kind: OpKind::If {
-            label: guard,
-            cond,
-            then,
-            otherwise,
-        },
+        kind: OpKind::if_(guard, cond, then, otherwise),
         results,
         place,
     });
@@ -244,11 +226,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
 
 fn jump(kind: OpKind, place: Place) -> Region {
     Region {
-        ops: vec![Op {
-            kind,
-            results: Vec::new(),
-            place,
-        }],
+        ops: vec![Op::new(kind, Vec::new(), place)],
     }
 }
 

@@ -30,11 +30,7 @@ fn prune(region: &mut Region, left: &mut EntitySet<Label>) {
             prune(inner, left);
         }
         if op.kind.label().is_some_and(|label| !left.contains(label)) {
-            let end = Op {
-                kind: OpKind::Return,
-                results: Vec::new(),
-                place: op.place,
-            };
+            let end = Op::new(OpKind::Return, Vec::new(), op.place);
             region.ops.truncate(at + 1);
             region.ops.push(end);
             return;

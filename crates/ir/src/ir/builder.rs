@@ -50,11 +50,7 @@ impl<'k> Builder<'k> {
     /// Appends an operation with results of these types.
     pub fn push(&mut self, kind: OpKind, types: &[Type]) -> Vec<Value> {
         let results: Vec<Value> = types.iter().map(|&ty| self.kernel.value(ty)).collect();
-        self.ops.push(Op {
-            kind,
-            results: results.clone(),
-            place: self.place,
-        });
+        self.ops.push(Op::new(kind, results.clone(), self.place));
         results
     }
 
@@ -70,11 +66,7 @@ impl<'k> Builder<'k> {
 
     fn push_one(&mut self, kind: OpKind, ty: Type) -> Value {
         let result = self.kernel.value(ty);
-        self.ops.push(Op {
-            kind,
-            results: vec![result],
-            place: self.place,
-        });
+        self.ops.push(Op::new(kind, vec![result], self.place));
         result
     }
 
@@ -254,39 +246,17 @@ impl<'k> Builder<'k> {
             return base;
         }
         let ty = self.ty(base);
-        self.push_one(
-            OpKind::Address {
-                base,
-                index,
-                scale,
-                offset,
-            },
-            ty,
-        )
+        self.push_one(OpKind::address(base, index, scale, offset), ty)
     }
 
     /// Reads one value.
     pub fn load(&mut self, ty: Type, ptr: Value, id: LoadId) -> Value {
-        self.push_one(
-            OpKind::Load {
-                ptr,
-                id,
-                cache: CacheUse::Default,
-            },
-            ty,
-        )
+        self.push_one(OpKind::load(ptr, id, CacheUse::Default), ty)
     }
 
     /// Writes one value.
     pub fn store(&mut self, ptr: Value, value: Value) {
-        self.push(
-            OpKind::Store {
-                ptr,
-                values: vec![value],
-                cache: CacheUse::Default,
-            },
-            &[],
-        );
+        self.push(OpKind::store(ptr, vec![value], CacheUse::Default), &[]);
     }
 
     /// Starts an asynchronous copy; a `Token`.
@@ -457,15 +427,7 @@ impl<'k> Builder<'k> {
         let label = self.kernel.label(None, results.to_vec());
         let then = self.region(|b| yielding(b, label, then));
         let otherwise = self.region(|b| yielding(b, label, otherwise));
-        self.push(
-            OpKind::If {
-                label,
-                cond,
-                then,
-                otherwise,
-            },
-            results,
-        )
+        self.push(OpKind::if_(label, cond, then, otherwise), results)
     }
 
     /// Leaves `label` with `values` where `cond` is true, and goes on where it is false.
@@ -473,15 +435,7 @@ impl<'k> Builder<'k> {
         let own = self.kernel.label(None, Vec::new());
         let then = self.region(|b| b.break_(label, values));
         let otherwise = self.region(|b| b.break_(own, Vec::new()));
-        self.push(
-            OpKind::If {
-                label: own,
-                cond,
-                then,
-                otherwise,
-            },
-            &[],
-        );
+        self.push(OpKind::if_(own, cond, then, otherwise), &[]);
     }
 
     /// A block; `write` must end it with a terminator.

@@ -86,11 +86,7 @@ impl Copier {
             .iter()
             .map(|&result| self.fresh(kernel, result))
             .collect();
-        Op {
-            kind,
-            results,
-            place: op.place,
-        }
+        Op::new(kind, results, op.place)
     }
 
     /// Copies a region.

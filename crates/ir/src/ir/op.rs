@@ -27,6 +27,13 @@ pub struct Op {
     pub place: Place,
 }
 
+impl Op {
+    /// An operation of this kind, which defines these values.
+    pub fn new(kind: OpKind, results: Vec<Value>, place: Place) -> Op {
+        Op { kind, results, place }
+    }
+}
+
 with_operations!(operations);
 
 words! {
@@ -121,6 +128,39 @@ pub enum Id {
     MaxSubGroupSize,
     /// Sub-groups in the work-group.
     SubGroupCount,
+}
+
+/// Kinds of operations, made of their operands.
+impl OpKind {
+    /// [`OpKind::Address`].
+    pub fn address(base: Value, index: Value, scale: u32, offset: i64) -> OpKind {
+        OpKind::Address {
+            base,
+            index,
+            scale,
+            offset,
+        }
+    }
+
+    /// [`OpKind::Load`].
+    pub fn load(ptr: Value, id: LoadId, cache: CacheUse) -> OpKind {
+        OpKind::Load { ptr, id, cache }
+    }
+
+    /// [`OpKind::Store`].
+    pub fn store(ptr: Value, values: Vec<Value>, cache: CacheUse) -> OpKind {
+        OpKind::Store { ptr, values, cache }
+    }
+
+    /// [`OpKind::If`].
+    pub fn if_(label: Label, cond: Value, then: Region, otherwise: Region) -> OpKind {
+        OpKind::If {
+            label,
+            cond,
+            then,
+            otherwise,
+        }
+    }
 }
 
 impl OpKind {

@@ -76,12 +76,7 @@ impl Arithmetic for Emit<'_, '_, '_> {
         let label = self.0.borrow_mut().kernel.label(None, vec![T::TYPE; N]);
         let then = self.region(|| OpKind::Break(label, then().to_vec()));
         let otherwise = self.region(|| OpKind::Break(label, otherwise().to_vec()));
-        let kind = OpKind::If {
-            label,
-            cond: condition,
-            then,
-            otherwise,
-        };
+        let kind = OpKind::if_(label, condition, then, otherwise);
         let results = self.0.borrow_mut().push(kind, &[T::TYPE; N]);
         std::array::from_fn(|index| results[index])
     }
@@ -102,12 +97,7 @@ impl Arithmetic for Emit<'_, '_, '_> {
             let inner = self.0.borrow_mut().kernel.label(None, Vec::new());
             let then = self.region(|| OpKind::Continue(label, vec![step(param)]));
             let otherwise = self.region(|| OpKind::Break(inner, Vec::new()));
-            let kind = OpKind::If {
-                label: inner,
-                cond,
-                then,
-                otherwise,
-            };
+            let kind = OpKind::if_(inner, cond, then, otherwise);
             self.0.borrow_mut().push(kind, &[]);
             OpKind::Break(label, vec![param])
         });

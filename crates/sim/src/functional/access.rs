@@ -9,7 +9,7 @@ use super::shadow::Strength;
 use super::state::LaunchState;
 use super::work_group::{Runners, WorkGroup};
 use super::written::Written;
-use crate::ir::{MemoryScope, Place, Space, Type};
+use crate::ir::{MemoryScope, Space, Type};
 use crate::{Error, Result};
 
 impl WorkGroup<'_> {
@@ -72,7 +72,7 @@ impl WorkGroup<'_> {
             place,
         } = by;
         if memory.block {
-            self.check_block(Access::Read, registers.get(ptr), ty, sub_group, mask, place)?;
+            self.check_block(Access::Read, registers.get(ptr), ty, by)?;
         }
         if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
             self.use_prefetched(registers.get(ptr), mask, place);
@@ -87,7 +87,7 @@ impl WorkGroup<'_> {
             for lane in mask.lanes() {
                 let item = sub_group.work_item(lane);
                 let at = Location::new(self.state, space, addresses[lane]);
-                let base = self.access(access, at, size * to.length(), item, place)?;
+                let base = self.access(access.of(item, place), at, size * to.length())?;
                 for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
                     registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
                 }
@@ -120,7 +120,7 @@ impl WorkGroup<'_> {
         } = by;
         let addresses = registers.get(ptr);
         if memory.block {
-            self.check_block(Access::Write, addresses, ty, sub_group, mask, place)?;
+            self.check_block(Access::Write, addresses, ty, by)?;
         }
         let access = match memory.volatile {
             true => Access::VolatileWrite(Strength::strong(MemoryScope::Device, ty.bytes())),
@@ -135,7 +135,7 @@ impl WorkGroup<'_> {
                 Written::new(values.map(|&slot| registers.get(slot)[lane]), size)
             });
             let length = size * values.length();
-            let base = self.access_writing(access, at, length, item, place, written.as_ref())?;
+            let base = self.access_writing(access.of(item, place), at, length, written.as_ref())?;
             for (slot, offset) in values.as_slice().iter().zip((base..).step_by(size as usize)) {
                 self.write(at, offset, size, registers.get(*slot)[lane], item);
             }
@@ -216,41 +216,31 @@ impl WorkGroup<'_> {
 
     /// Checks an access and gives the offset in its buffer, or in shared or private memory.
     #[inline]
-    pub(super) fn access(
-        &mut self,
-        access: Access,
-        at: Location,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Result<u64> {
-        self.access_writing(access, at, size, item, place, None)
+    pub(super) fn access(&mut self, of: AccessOf, at: Location, size: u32) -> Result<u64> {
+        self.access_writing(of, at, size, None)
     }
 
     /// The same of an access that writes this.
     #[inline]
     pub(super) fn access_writing(
         &mut self,
-        access: Access,
+        of: AccessOf,
         at: Location,
         size: u32,
-        item: u32,
-        place: Place,
         written: Option<&Written>,
     ) -> Result<u64> {
         match at.space {
             Space::Global | Space::Generic => {
-                let (buffer, offset) = self.global(access, at.address, size, item, place)?;
+                let (buffer, offset) = self.global(of, at.address, size)?;
                 let traffic = &mut self.traffic;
-                if access.writes() {
+                if of.access.writes() {
                     traffic.stored_bytes += u64::from(size);
                 }
-                if access.reads() {
+                if of.access.reads() {
                     traffic.loaded_bytes += u64::from(size);
                 }
                 if self.checks.is_some() {
-                    let own = AccessOf { access, item, place };
-                    self.check_global(own, buffer, offset, size, written)?;
+                    self.check_global(of, buffer, offset, size, written)?;
                 }
                 Ok(offset)
             }
@@ -260,16 +250,15 @@ impl WorkGroup<'_> {
                     _ => &self.state.private,
                 };
                 let Some(offset) = layout.offset(at.address, size) else {
-                    return Err(self.out_of_bounds(access, at.space, at.address, size, item, place));
+                    return Err(self.out_of_bounds(of, at.space, at.address, size));
                 };
                 if !at.address.is_multiple_of(u64::from(size)) {
-                    return Err(self.misaligned(access, at.space, at.address, size, item, place));
+                    return Err(self.misaligned(of, at.space, at.address, size));
                 }
                 if self.checks.is_some() {
-                    let own = AccessOf { access, item, place };
                     match at.space {
-                        Space::Shared => self.check_shared(own, at.address, offset, size, written)?,
-                        _ => self.check_private(own, at.address, offset, size)?,
+                        Space::Shared => self.check_shared(of, at.address, offset, size, written)?,
+                        _ => self.check_private(of, at.address, offset, size)?,
                     }
                 }
                 Ok(offset)
@@ -279,26 +268,19 @@ impl WorkGroup<'_> {
 
     /// The buffer and offset of an access to global memory that lies inside and is aligned.
     #[inline]
-    pub(super) fn global(
-        &self,
-        access: Access,
-        address: u64,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Result<(usize, u64)> {
+    pub(super) fn global(&self, of: AccessOf, address: u64, size: u32) -> Result<(usize, u64)> {
         let (buffer, offset) = address::split(Space::Global, address);
         if let Some(number) = buffer
             && let Some(bound) = self.state.buffers.get(number)
             && offset >= 0
             && offset as u64 + u64::from(size) <= bound.memory.bytes()
         {
-            if !(offset as u64).is_multiple_of(u64::from(size)) && access != Access::Prefetch {
-                return Err(self.misaligned(access, Space::Global, address, size, item, place));
+            if !(offset as u64).is_multiple_of(u64::from(size)) && of.access != Access::Prefetch {
+                return Err(self.misaligned(of, Space::Global, address, size));
             }
             return Ok((number, offset as u64));
         }
-        Err(self.out_of_bounds(access, Space::Global, address, size, item, place))
+        Err(self.out_of_bounds(of, Space::Global, address, size))
     }
 
     #[inline]

@@ -63,14 +63,14 @@ impl WorkGroup<'_> {
             let item = sub_group.work_item(lane);
             let at = Location::new(state, space, addresses[lane]);
             if part == 0 && parts > 1 {
-                self.access(access, at, size * parts, item, place)?;
+                self.access(access.of(item, place), at, size * parts)?;
             }
             let at = Location::new(
                 state,
                 space,
                 addresses[lane].wrapping_add(u64::from(size) * part as u64),
             );
-            let offset = self.access(access, at, size, item, place)?;
+            let offset = self.access(access.of(item, place), at, size)?;
             let mut operands = [0; 2];
             let first = if several { part } else { 0 };
             for (operand, &slot) in operands.iter_mut().zip(values.as_slice().iter().skip(first)) {

@@ -166,7 +166,7 @@ impl WorkGroup<'_> {
             cells(address, size, shift).all(wrote)
         };
         if access.reads() && !bound.memory.is_written(offset, size) && !wrote_itself(checks) {
-            return Err(self.uninitialized(access, Space::Global, address, item, place));
+            return Err(self.uninitialized(own, Space::Global, address));
         }
         if bound.read_only {
             return Ok(());
@@ -250,7 +250,7 @@ impl WorkGroup<'_> {
                 }
             };
             if let Some(with) = conflict {
-                let race = self.race(access, Space::Global, address, item, place, with);
+                let race = self.race(own, Space::Global, address, with);
                 return Err(meant_by(race, &bound.region.name, !(touch.wrote && with.wrote)));
             }
             if same {
@@ -287,11 +287,11 @@ impl WorkGroup<'_> {
                 return Err(self.in_flight(own, address, offset, size, owner));
             }
             if access.writes() && checks.flights.reads(cell) {
-                return Err(self.read_by_product(access, address, cell, item, place));
+                return Err(self.read_by_product(own, address, cell));
             }
             let history = &mut checks.shared[cell as usize];
             if access.reads() && history.writer().is_none() {
-                return Err(self.uninitialized(access, Space::Shared, address, item, place));
+                return Err(self.uninitialized(own, Space::Shared, address));
             }
             let order = checks.order.as_ref();
             let now = now(touch, group, order, item);
@@ -320,7 +320,7 @@ impl WorkGroup<'_> {
             });
             if let Some(with) = conflict {
                 let is_within = is_within(&with);
-                let race = self.race(access, Space::Shared, address, item, place, with);
+                let race = self.race(own, Space::Shared, address, with);
                 return Err(match is_within {
                     true => in_lockstep(race),
                     false => race,
@@ -344,11 +344,12 @@ impl WorkGroup<'_> {
 
     pub(super) fn check_private(
         &mut self,
-        AccessOf { access, item, place }: AccessOf,
+        own: AccessOf,
         address: u64,
         offset: u64,
         size: u32,
     ) -> Result<()> {
+        let AccessOf { access, item, .. } = own;
         let start = item as usize * self.state.private.bytes() as usize + offset as usize;
         let Some(checks) = &mut self.checks else {
             return Ok(());
@@ -356,7 +357,7 @@ impl WorkGroup<'_> {
         let written = &mut checks.private[start..start + size as usize];
         match access {
             Access::Read if written.iter().all(|&written| written) => Ok(()),
-            Access::Read => Err(self.uninitialized(access, Space::Private, address, item, place)),
+            Access::Read => Err(self.uninitialized(own, Space::Private, address)),
             _ => {
                 written.fill(true);
                 Ok(())

@@ -9,7 +9,7 @@ use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::limits::EXCHANGING_ITEMS;
-use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
+use crate::ir::{CacheUse, ReduceOp, ShuffleOp, Type, VoteOp, eval};
 
 /// The lane that each lane's value comes from, in a sub-group of `size` lanes.
 #[doc(hidden)]
@@ -62,7 +62,7 @@ impl WorkGroup<'_> {
     /// Those of [`parties`](Self::parties) and [`shuffle`](Self::shuffle).
     pub(super) fn together(&mut self, op: &LaneOp, registers: &mut Registers, by: Runners<'_>) -> Result<()> {
         let Runners { sub_group, mask, .. } = by;
-        let parties = self.parties(op, registers, sub_group, mask)?;
+        let parties = self.parties(op, registers, by)?;
         let parties = parties.as_ref();
         let (to, result) = match op.kind {
             LaneOpKind::Shuffle {
@@ -90,23 +90,17 @@ impl WorkGroup<'_> {
     ///
     /// # Errors
     /// It is the whole sub-group's, and not all of it are here; a lane is not in its own party.
-    fn parties(
-        &self,
-        op: &LaneOp,
-        registers: &Registers,
-        sub_group: &SubGroup,
-        mask: Mask,
-    ) -> Result<Option<[Mask; LANES]>> {
+    fn parties(&self, op: &LaneOp, registers: &Registers, by: Runners<'_>) -> Result<Option<[Mask; LANES]>> {
         let Some(party) = op.party else {
-            self.all_are_here(op.kind.of_sub_group(), sub_group, mask, op.place)?;
+            self.all_are_here(op.kind.of_sub_group(), by)?;
             return Ok(None);
         };
         let masks = registers.get(party);
         // In timing mode lanes do not wait, so some of a party may be missing, and masks that it made be smaller.
         if self.state.is_checking() {
-            self.are_in_their_parties(op, masks, sub_group, mask)?;
+            self.are_in_their_parties(op, masks, by.sub_group, by.mask)?;
         }
-        Ok(Some(named(masks, mask)))
+        Ok(Some(named(masks, by.mask)))
     }
 
     /// Each lane's mask names it.
@@ -123,7 +117,7 @@ impl WorkGroup<'_> {
         match mask.lanes().find(|&lane| masks[lane] >> lane & 1 == 0) {
             Some(lane) => {
                 let what = op.kind.of_sub_group();
-                Err(self.outside_its_party(what, sub_group, lane, masks[lane] as u32, op.place))
+                Err(self.outside_its_party(what, sub_group.work_item(lane), masks[lane] as u32, op.place))
             }
             None => Ok(()),
         }
@@ -148,7 +142,7 @@ impl WorkGroup<'_> {
     ) -> Result<Lanes> {
         let most = self.state.sub_group_size.max(EXCHANGING_ITEMS);
         if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= u64::from(most)) {
-            return Err(self.shuffled_too_far((sub_group, lane), op, by[lane], most, place));
+            return Err(self.shuffled_too_far(sub_group.work_item(lane), op, by[lane], most, place));
         }
         let of = |lane: usize| value.get(lane).copied().unwrap_or(0);
         let Some(parties) = parties else {
@@ -159,7 +153,7 @@ impl WorkGroup<'_> {
         if self.state.is_checking()
             && let Some(lane) = mask.lanes().find(absent)
         {
-            return Err(self.shuffled_from_absent(sub_group, lane, sources[lane], place));
+            return Err(self.shuffled_from_absent(sub_group.work_item(lane), sources[lane], place));
         }
         Ok(std::array::from_fn(|lane| match absent(&lane) {
             true => of(lane),
@@ -176,40 +170,33 @@ impl WorkGroup<'_> {
         access: Access,
         addresses: &[u64],
         ty: Type,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
+        by: Runners<'_>,
     ) -> Result<()> {
-        let Some(lowest) = mask.lanes().next() else {
+        let Some(lowest) = by.mask.lanes().next() else {
             return Ok(());
         };
         let writes = access == Access::Write;
         let what = if writes { "block store" } else { "block load" };
-        self.all_are_here(what, sub_group, mask, place)?;
+        self.all_are_here(what, by)?;
         let (first, align) = (addresses[lowest], CacheUse::block_alignment(writes));
         let expected = (0..).map(|number: u64| first.wrapping_add(number * u64::from(ty.bytes())));
-        let mut lanes = mask.lanes().zip(expected);
+        let mut lanes = by.mask.lanes().zip(expected);
         if let Some((lane, _)) = lanes.find(|&(lane, expected)| addresses[lane] != expected) {
-            return Err(self.scattered_block(what, sub_group, lane, [first, addresses[lane]], place));
+            let item = by.sub_group.work_item(lane);
+            return Err(self.scattered_block(what, item, [first, addresses[lane]], by.place));
         }
         match first.is_multiple_of(align) {
             true => Ok(()),
-            false => Err(self.misaligned_block(what, sub_group, lowest, first, align, place)),
+            false => Err(self.misaligned_block(what, by.first(), first, align, by.place)),
         }
     }
 
-    pub(super) fn all_are_here(
-        &self,
-        what: &str,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
-    ) -> Result<()> {
-        match sub_group.mask().without(mask).lanes().next() {
+    pub(super) fn all_are_here(&self, what: &str, by: Runners<'_>) -> Result<()> {
+        match by.sub_group.mask().without(by.mask).lanes().next() {
             // No lane runs it: a machine program steps over operations that it need not jump over.
-            _ if mask.is_empty() => Ok(()),
+            _ if by.mask.is_empty() => Ok(()),
             None => Ok(()),
-            Some(missing) => Err(self.divergent_collective(what, sub_group, mask, missing, place)),
+            Some(missing) => Err(self.divergent_collective(what, by, missing)),
         }
     }
 }

@@ -72,15 +72,10 @@ impl WorkGroup<'_> {
         item: u32,
         place: Place,
     ) -> Result<u64> {
-        self.access(
-            Access::CopyFrom,
-            Location::new(self.state, Space::Global, source),
-            bytes,
-            item,
-            place,
-        )?;
+        let from = Location::new(self.state, Space::Global, source);
+        self.access(Access::CopyFrom.of(item, place), from, bytes)?;
         let at = Location::new(self.state, Space::Shared, target);
-        let offset = self.access(Access::CopyTo, at, bytes, item, place)?;
+        let offset = self.access(Access::CopyTo.of(item, place), at, bytes)?;
         self.shared[offset as usize..][..bytes as usize].fill(POISON);
         if let Some(checks) = &mut self.checks {
             for cell in cells(offset, bytes, self.state.cells.shared) {

@@ -23,6 +23,15 @@ pub(super) struct AccessOf {
     pub place: Place,
 }
 
+impl Access {
+    /// An access of this kind by a work-item.
+    #[inline]
+    pub(super) fn of(self, item: u32, place: Place) -> AccessOf {
+        let access = self;
+        AccessOf { access, item, place }
+    }
+}
+
 /// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use super::access::cells;
-use super::fault::{self, Access};
+use super::fault::{self, AccessOf};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Slot};
 use super::matrix::Run;
@@ -310,14 +310,8 @@ impl WorkGroup<'_> {
 
     /// A lane writes memory that a product in flight reads.
     #[cold]
-    pub(super) fn read_by_product(
-        &self,
-        access: Access,
-        address: u64,
-        cell: u64,
-        item: u32,
-        place: Place,
-    ) -> Error {
+    pub(super) fn read_by_product(&self, of: AccessOf, address: u64, cell: u64) -> Error {
+        let AccessOf { access, item, place } = of;
         let (region, at) = self.region(Space::Shared, address);
         let started = self
             .checks

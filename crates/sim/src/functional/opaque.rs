@@ -107,7 +107,7 @@ impl WorkGroup<'_> {
     fn given(&mut self, address: u64, size: u32, item: u32, place: Place) -> Result<u64> {
         let (space, address) = from_generic(address);
         let at = Location::new(self.state, space, address);
-        let offset = self.access(Access::Read, at, size, item, place)?;
+        let offset = self.access(Access::Read.of(item, place), at, size)?;
         Ok(self.read(at, offset, size, item))
     }
 

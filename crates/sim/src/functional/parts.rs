@@ -18,7 +18,7 @@ use super::lanes::{LANES, Mask, Slot};
 use super::reports::PartyMember;
 use super::sub_group::{Observer, Runner, Stop, Waiting};
 use super::tape::{Tape, TapeStep};
-use super::work_group::WorkGroup;
+use super::work_group::{Runners, WorkGroup};
 use crate::ir::Place;
 use crate::{Error, Result};
 
@@ -132,7 +132,7 @@ impl Runner {
         let inside = |part: &&Part| part.waits && (first..end).contains(&part.step);
         for part in self.parts.iter().filter(inside) {
             if let TapeStep::Barrier { place, .. } = tape.steps[part.step] {
-                return Err(group.divergent_barrier(&self.sub_group, part.active, passing, place));
+                return Err(group.divergent_barrier(self.runners(part.active, place), passing));
             }
         }
         Ok(())
@@ -282,6 +282,15 @@ impl Runner {
         }
     }
 
+    fn runners(&self, mask: Mask, place: Place) -> Runners<'_> {
+        let sub_group = &self.sub_group;
+        Runners {
+            sub_group,
+            mask,
+            place,
+        }
+    }
+
     /// All wait at a barrier of the work-group.
     ///
     /// # Errors
@@ -301,7 +310,7 @@ impl Runner {
         };
         let elsewhere = |&lane: &usize| stands[lane].is_none_or(|stand| stand.step != step);
         if let Some(lane) = self.alive.lanes().find(elsewhere) {
-            return Err(group.divergent_barrier(&self.sub_group, first.active, lane, place));
+            return Err(group.divergent_barrier(self.runners(first.active, place), lane));
         }
         self.scopes = first.scopes.clone();
         self.active = self.alive;

@@ -121,7 +121,7 @@ impl WorkGroup<'_> {
                     let what = format!("for {count} arrivals: 1 to {MOST} are possible");
                     return Err(self.barrier_fault(at, runs, "is initialised", &what));
                 }
-                let offset = self.access(Access::Write, at, BARRIER_BYTES, runs.item, runs.place)?;
+                let offset = self.access(Access::Write.of(runs.item, runs.place), at, BARRIER_BYTES)?;
                 let state = State {
                     expected: count,
                     pending: count,
@@ -132,7 +132,7 @@ impl WorkGroup<'_> {
                 return Ok(0);
             }
             PhaseOperation::Invalidate => {
-                let offset = self.access(Access::Write, at, BARRIER_BYTES, runs.item, runs.place)?;
+                let offset = self.access(Access::Write.of(runs.item, runs.place), at, BARRIER_BYTES)?;
                 self.write(at, offset, BARRIER_BYTES, 0, runs.item);
                 return Ok(0);
             }
@@ -147,7 +147,7 @@ impl WorkGroup<'_> {
             writes,
             strength,
         };
-        let offset = self.access(access, at, BARRIER_BYTES, runs.item, runs.place)?;
+        let offset = self.access(access.of(runs.item, runs.place), at, BARRIER_BYTES)?;
         if matches!(step.kind, PhaseOperation::Test { .. }) {
             self.deliver_to(at, offset, runs)?;
         }

@@ -112,7 +112,7 @@ impl WorkGroup<'_> {
         let last = address.saturating_add(bytes - 1);
         let look_up = |address| {
             let (_, address) = self.state.resolve(Space::Global, address);
-            self.global(Access::Prefetch, address, 1, item, place)
+            self.global(Access::Prefetch.of(item, place), address, 1)
         };
         let inside = look_up(address).and_then(|_| look_up(last));
         inside.map(|_| ()).map_err(|error| {

@@ -48,7 +48,7 @@ impl WorkGroup<'_> {
             };
             let address = registers.get(pointer)[lane];
             let at = Location::of_operand(self.state, (ty, address), quad.space, quad.offset);
-            let offset = self.access(access, at, QUAD_BYTES, item, place)?;
+            let offset = self.access(access.of(item, place), at, QUAD_BYTES)?;
             // Work-groups on other threads may be at the same value.
             let lock = (at.space == Space::Global)
                 .then(|| self.state.atomics[(at.address / 8) as usize % self.state.atomics.len()].lock());

@@ -1,11 +1,11 @@
 //! The reports of failed checks.
 
 use super::address;
-use super::fault::{self, Access, AccessOf, Item, Region};
+use super::fault::{self, AccessOf, Item, Region};
 use super::in_flight::CopyInFlight;
 use super::lanes::Mask;
 use super::shadow::Touch;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Error;
 use crate::ir::{Array, Place, ShuffleOp, Space, Type};
 use crate::violation::{Racing, Violation, WorkItem};
@@ -73,15 +73,8 @@ impl WorkGroup<'_> {
     }
 
     #[cold]
-    pub(super) fn out_of_bounds(
-        &self,
-        access: Access,
-        space: Space,
-        address: u64,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Error {
+    pub(super) fn out_of_bounds(&self, of: AccessOf, space: Space, address: u64, size: u32) -> Error {
+        let AccessOf { access, item, place } = of;
         let (who, does) = (self.describe(item), access.verb());
         let violation = match self.known_region(space, address) {
             None => Violation::Nowhere {
@@ -104,15 +97,8 @@ impl WorkGroup<'_> {
     }
 
     #[cold]
-    pub(super) fn misaligned(
-        &self,
-        access: Access,
-        space: Space,
-        address: u64,
-        size: u32,
-        item: u32,
-        place: Place,
-    ) -> Error {
+    pub(super) fn misaligned(&self, of: AccessOf, space: Space, address: u64, size: u32) -> Error {
+        let AccessOf { access, item, place } = of;
         let (region, offset) = self.region(space, address);
         let violation = Violation::Misaligned {
             who: self.describe(item),
@@ -125,14 +111,8 @@ impl WorkGroup<'_> {
     }
 
     #[cold]
-    pub(super) fn uninitialized(
-        &self,
-        access: Access,
-        space: Space,
-        address: u64,
-        item: u32,
-        place: Place,
-    ) -> Error {
+    pub(super) fn uninitialized(&self, of: AccessOf, space: Space, address: u64) -> Error {
+        let AccessOf { access, item, place } = of;
         let (region, offset) = self.region(space, address);
         let violation = Violation::NeverWritten {
             who: self.describe(item),
@@ -143,15 +123,8 @@ impl WorkGroup<'_> {
     }
 
     #[cold]
-    pub(super) fn race(
-        &self,
-        access: Access,
-        space: Space,
-        address: u64,
-        item: u32,
-        place: Place,
-        with: Touch,
-    ) -> Error {
+    pub(super) fn race(&self, of: AccessOf, space: Space, address: u64, with: Touch) -> Error {
+        let AccessOf { access, item, place } = of;
         let (region, offset) = self.region(space, address);
         let bits = self.state.group_bits;
         let (group, local) = match self.state.in_order {
@@ -251,19 +224,13 @@ impl WorkGroup<'_> {
 
     /// Some lanes reach a barrier and `missing` goes another way.
     #[cold]
-    pub(super) fn divergent_barrier(
-        &self,
-        sub_group: &SubGroup,
-        reached: Mask,
-        missing: usize,
-        place: Place,
-    ) -> Error {
-        let lane = reached.lanes().next().unwrap_or(0);
+    pub(super) fn divergent_barrier(&self, reached: Runners<'_>, missing: usize) -> Error {
         let what = format!(
             "{} reaches a barrier that work-item {} does not reach with it",
-            self.describe(sub_group.work_item(lane)),
-            sub_group.work_item(missing)
+            self.describe(reached.first()),
+            reached.sub_group.work_item(missing)
         );
+        let place = reached.place;
         fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("all work-items of a work-group that have not ended must reach it")
     }
@@ -283,37 +250,23 @@ impl WorkGroup<'_> {
 
     /// Some lanes run a shuffle or vote without `missing`.
     #[cold]
-    pub(super) fn divergent_collective(
-        &self,
-        what: &str,
-        sub_group: &SubGroup,
-        reached: Mask,
-        missing: usize,
-        place: Place,
-    ) -> Error {
-        let lane = reached.lanes().next().unwrap_or(0);
+    pub(super) fn divergent_collective(&self, what: &str, by: Runners<'_>, missing: usize) -> Error {
         let what = format!(
             "{} runs a {what} of its sub-group without work-item {}",
-            self.describe(sub_group.work_item(lane)),
-            sub_group.work_item(missing)
+            self.describe(by.first()),
+            by.sub_group.work_item(missing)
         );
+        let place = by.place;
         fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("all work-items of a sub-group run it together, and none has ended before")
     }
 
     /// A lane runs an operation of a party that it is not in.
     #[cold]
-    pub(super) fn outside_its_party(
-        &self,
-        what: &str,
-        sub_group: &SubGroup,
-        lane: usize,
-        mask: u32,
-        place: Place,
-    ) -> Error {
+    pub(super) fn outside_its_party(&self, what: &str, item: u32, mask: u32, place: Place) -> Error {
         let what = format!(
             "{} runs a {what} with the mask {mask:#010x}, which does not name it",
-            self.describe(sub_group.work_item(lane))
+            self.describe(item)
         );
         fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("a work-item that runs it must be in its mask")
@@ -321,16 +274,10 @@ impl WorkGroup<'_> {
 
     /// A lane takes a value from one that gives none.
     #[cold]
-    pub(super) fn shuffled_from_absent(
-        &self,
-        sub_group: &SubGroup,
-        lane: usize,
-        from: usize,
-        place: Place,
-    ) -> Error {
+    pub(super) fn shuffled_from_absent(&self, item: u32, from: usize, place: Place) -> Error {
         let what = format!(
             "{} shuffles from lane {from}, which has ended or is not in its mask",
-            self.describe(sub_group.work_item(lane))
+            self.describe(item)
         );
         fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("the number of one that its mask names and that runs the shuffle with it")
@@ -360,8 +307,7 @@ impl WorkGroup<'_> {
     pub(super) fn scattered_block(
         &self,
         what: &str,
-        sub_group: &SubGroup,
-        lane: usize,
+        item: u32,
         [first, own]: [u64; 2],
         place: Place,
     ) -> Error {
@@ -371,7 +317,7 @@ impl WorkGroup<'_> {
         };
         let what = format!(
             "{} takes {} in a {what} of its sub-group that begins at {}",
-            self.describe(sub_group.work_item(lane)),
+            self.describe(item),
             element(own),
             element(first)
         );
@@ -384,8 +330,7 @@ impl WorkGroup<'_> {
     pub(super) fn misaligned_block(
         &self,
         what: &str,
-        sub_group: &SubGroup,
-        lane: usize,
+        item: u32,
         first: u64,
         align: u64,
         place: Place,
@@ -393,7 +338,7 @@ impl WorkGroup<'_> {
         let (region, offset) = self.region(Space::Global, first);
         let what = format!(
             "{} begins a {what} of its sub-group at byte {offset} of `{}`, which is not a multiple of {align}",
-            self.describe(sub_group.work_item(lane)),
+            self.describe(item),
             region.name
         );
         fault::error(self.state.kernel, place, Violation::Misused(what))
@@ -404,7 +349,7 @@ impl WorkGroup<'_> {
     #[cold]
     pub(super) fn shuffled_too_far(
         &self,
-        (sub_group, lane): (&SubGroup, usize),
+        item: u32,
         op: ShuffleOp,
         by: u64,
         most: u32,
@@ -412,7 +357,7 @@ impl WorkGroup<'_> {
     ) -> Error {
         let what = format!(
             "{} shuffles {} {by}",
-            self.describe(sub_group.work_item(lane)),
+            self.describe(item),
             match op {
                 ShuffleOp::Index => "from",
                 ShuffleOp::Up => "up by",

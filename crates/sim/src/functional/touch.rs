@@ -73,7 +73,7 @@ impl WorkGroup<'_> {
         }
         for lane in mask.lanes() {
             let at = Location::new(self.state, space, addresses[lane]);
-            self.access(access, at, size, sub_group.work_item(lane), place)?;
+            self.access(access.of(sub_group.work_item(lane), place), at, size)?;
         }
         Ok(())
     }

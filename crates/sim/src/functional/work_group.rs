@@ -81,6 +81,13 @@ pub(super) struct Runners<'g> {
     pub place: Place,
 }
 
+impl Runners<'_> {
+    /// The first of its work-items.
+    pub(super) fn first(&self) -> u32 {
+        self.sub_group.work_item(self.mask.lanes().next().unwrap_or(0))
+    }
+}
+
 impl SubGroup {
     /// Its lanes.
     pub fn mask(&self) -> Mask {

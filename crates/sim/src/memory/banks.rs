@@ -155,29 +155,13 @@ mod tests {
     fn inactive_work_items_do_not_conflict() {
         let addresses: Vec<u64> = (0..32).map(|lane| lane * 128).collect();
         let mut banks = Banks::new(32, 4);
-        assert_eq!(
-            banks.passes(&Access {
+        for (mask, passes) in [(0b1, 1), (0b1011, 3), (0, 1)] {
+            let access = Access {
                 addresses: &addresses,
-                mask: 0b1,
-                bytes: 4
-            }),
-            1
-        );
-        assert_eq!(
-            banks.passes(&Access {
-                addresses: &addresses,
-                mask: 0b1011,
-                bytes: 4
-            }),
-            3
-        );
-        assert_eq!(
-            banks.passes(&Access {
-                addresses: &addresses,
-                mask: 0,
-                bytes: 4
-            }),
-            1
-        );
+                mask,
+                bytes: 4,
+            };
+            assert_eq!(banks.passes(&access), passes);
+        }
     }
 }

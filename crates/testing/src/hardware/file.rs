@@ -3,31 +3,22 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::entry::{self, Drawn, Laid, Opinion};
-use super::job::{Job, Ran, Trial};
-use super::pool::{Done, Pool};
+use super::entry::{self, Drawn, OnGpu, Opinion, Place, Ran, Results};
 use super::tally::{Found, Tally};
 use crate::Random;
 use crate::device::cuda::failure::FailureKind;
-use crate::device::cuda::ptxas::assembled_by;
+use crate::device::cuda::worker::Worker;
 use crate::front::ptx::{Facts, Imported};
 use crate::source::asides::{PRELUDE, weave};
 use crate::source::campaign::{Counts, Prepared, prepare, rule, strategies_of};
 use crate::source::compilers::{Compiler, apart, nvcc_for};
 use crate::source::{cuda, program};
-use crate::tools;
-
-/// How long the assembler may take for a module of a file.
-const ASSEMBLY: Duration = Duration::from_secs(150);
 
 /// How files are tried.
 pub struct Settings {
     compiler: Compiler,
-    /// Without one the driver's compiler gets the text.
-    assembler: Option<PathBuf>,
-    generation: String,
     /// For files in between.
     folder: PathBuf,
     /// Plans for an entry at most.
@@ -39,49 +30,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For a GPU of this compute capability, with the tools that are here.
+    /// For a GPU of this compute capability.
     ///
     /// # Errors
-    /// A tool is missing.
-    pub fn new((major, minor): (u32, u32), by_driver: bool, folder: &Path) -> Result<Settings, String> {
-        let generation = format!("sm_{major}{minor}");
-        let assembler = match by_driver {
-            true => None,
-            false => Some(
-                tools::program("ptxas").ok_or("no ptxas; HEADSTART_TOOLS names a folder with bin/ptxas")?,
-            ),
-        };
+    /// There is no nvcc.
+    pub fn new((major, minor): (u32, u32), folder: &Path) -> Result<Settings, String> {
         Ok(Settings {
-            compiler: nvcc_for(&generation, PRELUDE)
+            compiler: nvcc_for(&format!("sm_{major}{minor}"), PRELUDE)
                 .ok_or("no nvcc; HEADSTART_TOOLS names a folder with bin/nvcc")?,
-            assembler,
-            generation,
             folder: folder.to_owned(),
             plans: 6,
             launches: 4,
             engine: true,
         })
-    }
-
-    /// A module as an image in a file.
-    pub(super) fn image(&self, text: &str, name: &str) -> Result<PathBuf, (FailureKind, String)> {
-        let path = self.folder.join(name);
-        let written = |bytes: &[u8]| {
-            std::fs::write(&path, bytes)
-                .map_err(|error| (FailureKind::Request, format!("{}: {error}", path.display())))
-        };
-        match &self.assembler {
-            None => written(text.as_bytes())?,
-            Some(program) => {
-                let code = assembled_by(program.as_os_str(), "", &self.generation, ASSEMBLY, text);
-                written(&code.map_err(|failure| (failure.kind, failure.log + &failure.what))?)?;
-            }
-        }
-        Ok(path)
-    }
-
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
     }
 }
 
@@ -92,18 +53,15 @@ struct Entry {
     module: String,
     read: Option<(Imported, Facts)>,
     drawn: Drawn,
-    laid: Vec<Laid>,
-    /// The images of its plans, in their order; none where the assembler failed.
-    images: Vec<Option<usize>>,
 }
 
 /// Tries the programs of these seeds as one file, at the options of the file's number. Without a GPU only the engine runs them.
 ///
 /// # Errors
-/// The compiler refuses the file, or a worker cannot be started.
+/// The compiler refuses the file, or the worker has no GPU any more.
 pub fn check_file(
     settings: &Settings,
-    pool: Option<&Pool>,
+    worker: Option<&mut Worker>,
     seeds: Range<u64>,
     file: u64,
 ) -> Result<(Tally, Vec<Found>), String> {
@@ -118,28 +76,17 @@ pub fn check_file(
         found: Vec::new(),
         since: Instant::now(),
     };
-    let mut entries = run.entries(seeds)?;
+    let entries = run.entries(seeds)?;
     run.read_again(&entries);
-    let Some(pool) = pool.filter(|_| !entries.is_empty()) else {
-        return Ok((run.tally, run.found));
-    };
-    let paths = run.assemble(&mut entries)?;
-    let mut data = Vec::new();
-    for entry in &mut entries {
-        let laid = entry
-            .prepared
-            .tried
-            .iter()
-            .map(|tried| entry::laid(&entry.prepared, tried, &mut data));
-        entry.laid = laid.collect();
-    }
-    let job = run.job(&entries, paths, &data)?;
-    let done = pool.run(&job)?;
-    let results = std::fs::read(&job.results).map_err(|error| error.to_string())?;
-    run.lap("GPU");
-    run.judge(&entries, &done, &results);
-    for path in job.images.iter().chain([&job.data, &job.results]) {
-        let _ = std::fs::remove_file(path);
+    if let Some(worker) = worker {
+        for entry in &entries {
+            let plans = entry.drawn.legal.iter().map(|planned| &planned.text[..]);
+            let texts: Vec<&str> = std::iter::once(&entry.module[..]).chain(plans).collect();
+            let found = entry::on_gpu(worker, &entry.prepared, &texts).map_err(|failure| failure.what)?;
+            run.lap("GPU");
+            run.judge(entry, &found);
+            run.lap("engine");
+        }
     }
     Ok((run.tally, run.found))
 }
@@ -208,8 +155,6 @@ impl Run<'_> {
             module,
             read: None,
             drawn: Drawn::default(),
-            laid: Vec::new(),
-            images: Vec::new(),
         };
         for feature in features(&entry) {
             self.tally.features.entry((*feature).to_owned()).or_default()[0] += 1;
@@ -276,200 +221,94 @@ impl Run<'_> {
             let Some(wanted) = entry::ran(&entry.prepared, imported) else {
                 continue;
             };
-            for planned in &entry.drawn.legal {
+            for (number, planned) in entry.drawn.legal.iter().enumerate() {
                 self.tally.read_again += 1;
                 let differs = entry::differs(&entry.prepared, imported, facts, planned, &wanted);
                 if let Some((launch, why)) = differs {
-                    let plan = Some(planned.plan.to_string());
-                    let mut found = self.of(entry, "a plan's text is another kernel", plan, launch, why);
-                    found.planned.clone_from(&planned.text);
-                    self.report(found);
+                    self.report_plan(entry, number, "a plan's text is another kernel", launch, why);
                 }
             }
         }
         self.lap("read again");
     }
 
-    /// The images: the first has the entries as they were, each other one a plan of each.
-    fn assemble(&mut self, entries: &mut [Entry]) -> Result<Vec<PathBuf>, String> {
-        let (shared, _) = apart(&entries[0].module);
-        let whole = |bodies: &[&str]| format!("{shared}{}", bodies.concat());
-        let mut paths: Vec<PathBuf> = Vec::new();
-        let mut add = |text: &str| {
-            let name = format!("{}-{}.image", self.file, paths.len());
-            paths.push(self.settings.image(text, &name)?);
-            Ok::<usize, (FailureKind, String)>(paths.len() - 1)
-        };
-        let originals: Vec<&str> = entries
-            .iter()
-            .map(|entry| &entry.module[shared.len()..])
-            .collect();
-        add(&whole(&originals))
-            .map_err(|(_, why)| format!("what the compiler wrote is not assembled: {why}"))?;
-        let mut refused: Vec<(usize, usize, String)> = Vec::new();
-        for slot in 0..self.settings.plans {
-            let having = (0..entries.len()).filter(|number| entries[*number].drawn.legal.len() > slot);
-            let having: Vec<usize> = having.collect();
-            let text = |number: usize, entries: &[Entry]| entries[number].drawn.legal[slot].text.clone();
-            let bodies: Vec<String> = having.iter().map(|number| text(*number, entries)).collect();
-            let bodies: Vec<&str> = bodies.iter().map(|body| after(body, &shared)).collect();
-            if having.is_empty() {
-                break;
-            }
-            let together = add(&whole(&bodies));
-            self.tally.slow += u64::from(matches!(together, Err((FailureKind::Resources, _))));
-            for number in having {
-                let image = match &together {
-                    Ok(image) => Ok(*image),
-                    // Which of them it is, one by one says.
-                    Err((FailureKind::Compilation, _)) => add(&text(number, entries)),
-                    Err(other) => Err(other.clone()),
-                };
-                if let Err((FailureKind::Compilation, why)) = &image {
-                    refused.push((number, slot, why.clone()));
-                }
-                entries[number].images.push(image.ok());
-            }
-        }
-        for (number, slot, why) in refused {
-            let planned = &entries[number].drawn.legal[slot];
-            let plan = Some(planned.plan.to_string());
-            let mut found = self.of(
-                &entries[number],
-                "the assembler refuses the plan's text",
-                plan,
-                0,
-                why,
-            );
-            found.planned.clone_from(&planned.text);
+    /// Counts what came of an entry on the GPU, and compares with the engine.
+    fn judge(&mut self, entry: &Entry, gpu: &OnGpu) {
+        if let Some((launch, failure)) = &gpu.failed {
+            let kind = match failure.kind.poisons() {
+                true => "the entry faults or hangs",
+                false => "the entry is not run",
+            };
+            let found = self.of(entry, kind, None, *launch, failure.what.clone());
             self.report(found);
         }
-        self.lap("assembled");
-        Ok(paths)
-    }
-
-    fn job(&self, entries: &[Entry], images: Vec<PathBuf>, data: &[u8]) -> Result<Job, String> {
-        let job = Job {
-            images,
-            data: self.settings.path(&format!("{}.data", self.file)),
-            results: self.settings.path(&format!("{}.results", self.file)),
-            trials: entries.iter().enumerate().map(trial).collect(),
-        };
-        let written = std::fs::write(&job.data, data).and_then(|()| std::fs::write(&job.results, data));
-        written.map_err(|error| format!("{}: {error}", job.data.display()))?;
-        Ok(job)
-    }
-
-    /// Counts what came of the job, and compares with the engine.
-    fn judge(&mut self, entries: &[Entry], done: &Done, results: &[u8]) {
-        for (image, why) in &done.not_loaded {
-            let number = entries
-                .iter()
-                .position(|entry| *image == 0 || entry.images.contains(&Some(*image)));
-            let found = self.of(
-                &entries[number.unwrap_or(0)],
-                "an image is not loaded",
-                None,
-                0,
-                why.clone(),
-            );
-            self.report(found);
-        }
-        for (entry, tried) in entries.iter().zip(&done.trials) {
-            let mut changed = false;
-            let plan_of = |image: usize| {
-                let slot = entry.images.iter().position(|own| *own == Some(image))?;
-                Some(&entry.drawn.legal[slot])
-            };
-            for (image, launch, why) in &tried.lost {
-                let planned = plan_of(*image);
-                let kind = if planned.is_some() {
-                    "a plan faults or hangs"
-                } else {
-                    "the entry faults or hangs"
-                };
-                changed |= planned.is_some();
-                let mut found = self.of(
-                    entry,
-                    kind,
-                    planned.map(|planned| planned.plan.to_string()),
-                    *launch,
-                    why.clone(),
-                );
-                found.planned = planned.map(|planned| planned.text.clone()).unwrap_or_default();
-                self.report(found);
-            }
-            if tried.ran {
-                self.tally.launches += entry.laid.len() as u64;
-            }
-            for (image, ran) in &tried.images {
-                let Some(planned) = plan_of(*image) else { continue };
-                changed |= self.pairs(entry, planned, ran);
-            }
-            let engine = match (&entry.read, tried.ran && self.settings.engine) {
-                (Some((imported, facts)), true) => self.engine(entry, imported, facts, results),
-                _ => false,
-            };
-            for (number, differs) in [(1, engine), (2, changed)] {
-                if differs {
-                    for feature in features(entry) {
-                        self.tally.features.entry((*feature).to_owned()).or_default()[number] += 1;
-                    }
-                    self.tally.options.entry(self.options.clone()).or_default()[number] += 1;
+        self.tally.launches += gpu.results.len() as u64;
+        for (number, failure) in &gpu.refused {
+            match failure.kind {
+                FailureKind::Compilation => {
+                    let why = [&failure.log[..], &failure.what].concat();
+                    self.report_plan(entry, *number, "the assembler refuses the plan's text", 0, why);
                 }
+                _ => self.tally.slow += 1,
             }
         }
-        self.lap("engine");
+        let mut changed = false;
+        for (number, ran) in &gpu.plans {
+            changed |= self.pairs(entry, *number, ran);
+        }
+        let engine = match (&entry.read, gpu.failed.is_none() && self.settings.engine) {
+            (Some((imported, facts)), true) => self.engine(entry, imported, facts, &gpu.results),
+            _ => false,
+        };
+        for (number, differs) in [(1, engine), (2, changed)] {
+            if differs {
+                for feature in features(entry) {
+                    self.tally.features.entry((*feature).to_owned()).or_default()[number] += 1;
+                }
+                self.tally.options.entry(self.options.clone()).or_default()[number] += 1;
+            }
+        }
     }
 
     /// Counts the launches of a plan; true if one differs.
-    fn pairs(&mut self, entry: &Entry, planned: &entry::Planned, ran: &[Ran]) -> bool {
-        let mut first = true;
+    fn pairs(&mut self, entry: &Entry, number: usize, ran: &[Ran]) -> bool {
+        let mut first = None;
         for (launch, ran) in ran.iter().enumerate() {
             match ran {
                 Ran::Same => self.tally.pairs += 1,
-                Ran::Refused(_) => self.tally.not_launched += 1,
-                Ran::Differs {
-                    at,
-                    bytes,
-                    found,
-                    wanted,
-                    steady,
-                } => {
+                Ran::Refused => self.tally.not_launched += 1,
+                Ran::Lost(why) => {
+                    first.get_or_insert((launch, "a plan faults or hangs", why.clone()));
+                }
+                Ran::Differs { place, steady } => {
                     self.tally.pairs += 1;
-                    if !std::mem::take(&mut first) {
-                        continue;
-                    }
-                    let array = place(entry, launch, *at);
-                    let why = format!(
-                        "{bytes} bytes differ, first in {array}: {} instead of {}",
-                        hex(found),
-                        hex(wanted)
-                    );
-                    let kind = if *steady {
-                        "a plan changes bits"
-                    } else {
-                        "the entry differs from itself"
+                    let kind = match steady {
+                        true => "a plan changes bits",
+                        false => "the entry differs from itself",
                     };
-                    let mut found = self.of(entry, kind, Some(planned.plan.to_string()), launch, why);
-                    found.planned.clone_from(&planned.text);
-                    self.report(found);
+                    first.get_or_insert((launch, kind, words(place)));
                 }
             }
         }
-        !first
+        let differs = first.is_some();
+        if let Some((launch, kind, why)) = first {
+            self.report_plan(entry, number, kind, launch, why);
+        }
+        differs
+    }
+
+    fn report_plan(&mut self, entry: &Entry, number: usize, kind: &'static str, launch: usize, why: String) {
+        let planned = &entry.drawn.legal[number];
+        let found = self.of(entry, kind, Some(planned.plan.to_string()), launch, why);
+        self.report(Found {
+            planned: planned.text.clone(),
+            ..found
+        });
     }
 
     /// Asks the engine; true if it has other bits.
-    fn engine(&mut self, entry: &Entry, imported: &Imported, facts: &Facts, results: &[u8]) -> bool {
-        let opinion = entry::compared(
-            &entry.prepared,
-            &entry.module,
-            imported,
-            facts,
-            &entry.laid,
-            results,
-        );
+    fn engine(&mut self, entry: &Entry, imported: &Imported, facts: &Facts, results: &Results) -> bool {
+        let opinion = entry::compared(&entry.prepared, &entry.module, imported, facts, results);
         match opinion {
             Opinion::Open => self.tally.engine_open += 1,
             Opinion::Same => {
@@ -481,20 +320,9 @@ impl Run<'_> {
                 let found = self.of(entry, "the engine does not run it", None, launch, why);
                 self.report(found);
             }
-            Opinion::Differs {
-                launch,
-                array,
-                at,
-                bytes,
-                engine,
-                gpu,
-            } => {
+            Opinion::Differs { launch, place } => {
                 self.tally.engine += 1;
-                let why = format!(
-                    "{bytes} bytes of `{array}` differ from byte {at} on: the engine has {}, the GPU {}",
-                    hex(&engine),
-                    hex(&gpu)
-                );
+                let why = format!("{}, as the GPU has them", words(&place));
                 let found = self.of(entry, "the engine has other bits", None, launch, why);
                 self.report(found);
                 return true;
@@ -547,43 +375,16 @@ fn features(entry: &Entry) -> &[&'static str] {
     }
 }
 
-fn trial((number, entry): (usize, &Entry)) -> Trial {
-    let program = &entry.prepared.program;
-    Trial {
-        number,
-        entry: program.name(),
-        groups: program.groups,
-        group: program.group,
-        images: std::iter::once(0)
-            .chain(entry.images.iter().copied().flatten())
-            .collect(),
-        launches: entry.laid.iter().map(|laid| laid.arena.clone()).collect(),
-    }
-}
-
-/// What a rewritten module has behind the part that all entries share.
-fn after<'t>(text: &'t str, shared: &str) -> &'t str {
-    match text.strip_prefix(shared) {
-        Some(body) => body,
-        None => text,
-    }
-}
-
-/// The array that a byte of an arena lies in, and where.
-fn place(entry: &Entry, launch: usize, at: u64) -> String {
-    let arrays = entry
-        .prepared
-        .program
-        .arrays
-        .iter()
-        .zip(&entry.laid[launch].starts);
-    let inside = arrays.rev().find(|(array, start)| {
-        at >= **start && at < **start + array.length * u64::from(array.element.ir().bytes())
-    });
-    match inside {
-        Some((array, start)) => format!("`{}` at byte {}", array.name, at - start),
-        None => format!("what lies between the arrays, at byte {at}"),
-    }
+fn words(place: &Place) -> String {
+    let Place {
+        array,
+        at,
+        bytes,
+        found,
+        wanted,
+    } = place;
+    let (found, wanted) = (hex(found), hex(wanted));
+    format!("{bytes} bytes of `{array}` differ from byte {at} on: {found} instead of {wanted}")
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::generate::{self, array};
 use super::graphs;
 use super::launches::{LaunchOutcome, bytes_of, launches};
 use super::translate::{Known, Style, translate};
 use super::tree::Program;
-use crate::device::sim::functional::{CompiledKernel, Groups, Options};
+use crate::back::ptx::{Options, PtxTarget, emit};
+use crate::device::sim::functional::{self, CompiledKernel, Groups};
 use crate::error::{Error, Fault, Result};
 use crate::front::ptx::{self, Facts, Imported, ParameterFacts};
 use crate::ir::{self, Kernel};
@@ -34,11 +33,11 @@ const FEWEST: usize = 3;
 const PLANS: usize = 8;
 
 /// How a program became IR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Route {
     /// By our translator.
     Translator,
-    /// By our PTX, through the front end.
+    /// By our translator, our PTX and the front end.
     Ptx,
     /// By a compiler's PTX, through the front end.
     Compiler,
@@ -47,7 +46,7 @@ pub enum Route {
 }
 
 /// What was tried.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Kernels that plans were tried on.
     pub kernels: u64,
@@ -120,7 +119,7 @@ impl fmt::Display for Counts {
 }
 
 /// A plan that changed what a kernel computes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Difference {
     /// The kernel's seed.
     pub seed: u64,
@@ -173,8 +172,8 @@ impl Subject {
     /// Runs a kernel under a launch, and compares its outputs with the program's meaning.
     fn outcome(&self, compiled: &CompiledKernel, tried: &LaunchOutcome) -> Outcome {
         let options = match self.program.unordered {
-            true => Options::FAST,
-            false => Options::CHECKING,
+            true => functional::Options::FAST,
+            false => functional::Options::CHECKING,
         };
         match self.outputs(compiled, tried, options) {
             Err(error) => Outcome::Wrong(format!("it fails: {error}")),
@@ -197,7 +196,7 @@ impl Subject {
         &self,
         compiled: &CompiledKernel,
         tried: &LaunchOutcome,
-        options: Options,
+        options: functional::Options,
     ) -> Result<Vec<Vec<u8>>> {
         let (mut launch, memories) = tried.launch.bind(&self.program)?;
         launch.operation_limit = Some(OPERATIONS);
@@ -212,10 +211,7 @@ impl Subject {
     }
 
     fn target(&self) -> PlanTarget {
-        PlanTarget {
-            group_size: Some([self.program.group, 1, 1]),
-            line: 128,
-        }
+        PlanTarget::of([self.program.group, 1, 1])
     }
 
     fn difference(&self, plan: &str, why: String, tried: &LaunchOutcome, kernel: String) -> Difference {
@@ -239,10 +235,10 @@ impl Subject {
         }
     }
 
-    /// Tries plans; `shrinks` makes what fails smaller.
-    pub(super) fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    /// Tries plans; what fails is made smaller.
+    pub(super) fn check(&self, random: &mut Random, counts: &mut Counts) -> Vec<Difference> {
         let accepted = counts.accepted;
-        let found = self.found(random, counts, shrinks);
+        let found = self.found(random, counts);
         let route = counts.routes.entry(self.route).or_default();
         *route = [
             route[0] + 1,
@@ -252,7 +248,7 @@ impl Subject {
         found
     }
 
-    fn found(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    fn found(&self, random: &mut Random, counts: &mut Counts) -> Vec<Difference> {
         counts.kernels += 1;
         let plain = CompiledKernel::new(Arc::new(self.kernel.clone()));
         for tried in &self.tried {
@@ -265,12 +261,12 @@ impl Subject {
         let mut found = Vec::new();
         for _ in 0..PLANS {
             let plan = random_plan(random, &self.kernel);
-            found.extend(self.check_plan(&plan, counts, shrinks));
+            found.extend(self.check_plan(&plan, counts));
         }
         found
     }
 
-    fn check_plan(&self, plan: &Plan, counts: &mut Counts, shrinks: bool) -> Option<Difference> {
+    fn check_plan(&self, plan: &Plan, counts: &mut Counts) -> Option<Difference> {
         let applied = match apply(&self.kernel, plan, &self.target()) {
             Ok(applied) if applied.kernel.shared_bytes() <= SHARED_BYTES => applied,
             Ok(_) => {
@@ -299,10 +295,7 @@ impl Subject {
             let outcome = self.outcome(&derived, tried);
             if let Outcome::Wrong(why) = outcome {
                 counts.differences += 1;
-                let small = match shrinks {
-                    true => self.shrunk(plan, tried),
-                    false => self.kernel.clone(),
-                };
+                let small = self.shrunk(plan, tried);
                 return Some(self.difference(&plan.to_string(), why, tried, ir::print(&small)));
             }
         }
@@ -313,7 +306,7 @@ impl Subject {
     fn shrunk(&self, plan: &Plan, tried: &LaunchOutcome) -> Kernel {
         let outputs = |kernel: Kernel| {
             let compiled = CompiledKernel::new(Arc::new(kernel));
-            self.outputs(&compiled, tried, Options::CHECKING)
+            self.outputs(&compiled, tried, functional::Options::CHECKING)
         };
         shrink(&self.kernel, |kernel| {
             let Ok(right) = outputs(kernel.clone()) else {
@@ -397,7 +390,7 @@ pub struct Prepared {
     /// The program.
     pub program: Program,
     pub(crate) tried: Vec<LaunchOutcome>,
-    known: Vec<Known>,
+    pub(crate) known: Vec<Known>,
     pub(crate) random: Random,
 }
 
@@ -426,30 +419,15 @@ pub(crate) fn prepare(program: Program, most: usize, fewest: usize, counts: &mut
 }
 
 impl Prepared {
-    /// A program with launches, of which nothing else is known.
-    pub(crate) fn alone(program: Program, tried: Vec<LaunchOutcome>, random: Random) -> Prepared {
-        Prepared {
-            program,
-            tried,
-            known: Vec::new(),
-            random,
-        }
-    }
-
     /// Tries plans on the kernel that a compiler made of the program; `module` is its PTX.
-    pub(crate) fn check_module(
-        mut self,
-        module: &str,
-        counts: &mut Counts,
-        shrinks: bool,
-    ) -> Vec<Difference> {
+    pub(crate) fn check_module(mut self, module: &str, counts: &mut Counts) -> Vec<Difference> {
         if self.program.partial {
             counts.weak += 1;
             return Vec::new();
         }
         let (read, _) = self.import(module);
         let kernel = read.map(|imported| imported.kernel);
-        self.check(kernel, Route::Compiler, counts, shrinks)
+        self.check(kernel, Route::Compiler, counts)
     }
 
     /// The entry that a compiler made of the program, and the facts that it was read with; `module` is its PTX.
@@ -485,7 +463,7 @@ impl Prepared {
                 .bind(&self.program)
                 .and_then(|(mut launch, _memories)| {
                     launch.operation_limit = Some(OPERATIONS);
-                    compiled.run(&launch, SUB_GROUP, Options::CHECKING, &Groups::All)
+                    compiled.run(&launch, SUB_GROUP, functional::Options::CHECKING, &Groups::All)
                 });
             ran.is_err_and(|error| matches!(error.cause(), Some(Violation::Wraps { is_signed: true, .. })))
         })
@@ -512,13 +490,7 @@ impl Prepared {
         changed
     }
 
-    fn check(
-        mut self,
-        kernel: Result<Kernel>,
-        route: Route,
-        counts: &mut Counts,
-        shrinks: bool,
-    ) -> Vec<Difference> {
+    fn check(mut self, kernel: Result<Kernel>, route: Route, counts: &mut Counts) -> Vec<Difference> {
         let kernel = match kernel {
             Ok(kernel) => kernel,
             Err(error) => {
@@ -540,15 +512,15 @@ impl Prepared {
             kernel,
             tried,
         };
-        subject.check(&mut self.random, counts, shrinks)
+        subject.check(&mut self.random, counts)
     }
 }
 
 /// Tries plans on the kernel of a seed: of a program, by one of our ways, or of a graph.
-pub fn trial(seed: u64, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+pub fn trial(seed: u64, counts: &mut Counts) -> Vec<Difference> {
     if seed % 5 == 4 {
         return match graphs::subject(seed, counts) {
-            Some((subject, mut random)) => subject.check(&mut random, counts, shrinks),
+            Some((subject, mut random)) => subject.check(&mut random, counts),
             None => Vec::new(),
         };
     }
@@ -556,20 +528,21 @@ pub fn trial(seed: u64, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
         return Vec::new();
     };
     let random = &mut prepared.random;
+    let kernel = translate(&prepared.program, &prepared.known, Style::random(random));
     // A return in front of a barrier is a jump to the end in PTX, which is taken for work-items that do not come.
     let (kernel, route) = match seed % 5 < 2 || prepared.program.partial {
-        true => {
-            let style = Style::random(random);
-            (
-                translate(&prepared.program, &prepared.known, style),
-                Route::Translator,
-            )
-        }
+        true => (kernel, Route::Translator),
         false => {
-            let text = super::ptx(&prepared.program, random.chance(40));
             let facts = facts(random, &prepared.program, &prepared.known, false);
-            (ptx::read(&text, "source.ptx", None, &facts), Route::Ptx)
+            let text = kernel.and_then(|kernel| written(&kernel));
+            let kernel = text.and_then(|text| ptx::read(&text, "source.ptx", None, &facts));
+            (kernel, Route::Ptx)
         }
     };
-    prepared.check(kernel, route, counts, shrinks)
+    prepared.check(kernel, route, counts)
+}
+
+/// A kernel as our back end writes it.
+pub(crate) fn written(kernel: &Kernel) -> Result<String> {
+    Ok(emit(kernel, &Options::new(PtxTarget::Sm90))?.text)
 }

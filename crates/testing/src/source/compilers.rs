@@ -174,7 +174,6 @@ pub fn check_file(
     seeds: Range<u64>,
     file: u64,
     folder: &Path,
-    shrinks: bool,
 ) -> Result<Checked, String> {
     let mut preparing = Counts::default();
     let programs = seeds.filter_map(|seed| prepared(seed, &mut preparing));
@@ -196,7 +195,7 @@ pub fn check_file(
             let entry = entries
                 .get(name.as_str())
                 .ok_or_else(|| format!("no entry {name}"))?;
-            let found = prepared.clone().check_module(entry, &mut counts, shrinks);
+            let found = prepared.clone().check_module(entry, &mut counts);
             checked.differences.extend(found);
         }
         checked.counts.insert(compiler.called(file), counts);

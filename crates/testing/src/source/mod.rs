@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  seed ─ generate, loops ─► tree::Program ─ interpret ─► what it means
-//!                              │   │   └ cuda ─► CUDA C ─ nvcc ─► PTX ─┐
-//!                              │   └ ptx ─► PTX ───────────────────────┤ front::ptx
-//!                              └ translate ─► ir::Kernel ◄─────────────┘
+//!                              │   └ cuda ─► CUDA C ─ nvcc ─► PTX ─────────────────┐
+//!                              └ translate ─► ir::Kernel ─ back::ptx ─► PTX ───────┤ front::ptx
+//!                                                 ▲────────────────────────────────┘
 //! ```
 //!
 //! The programs have what people write: short-circuit conditions, loops with several exits and several `continue`s, tests anywhere, counters of every width that go up, down and
@@ -22,7 +22,6 @@ mod generate;
 mod graphs;
 mod interpret;
 pub(crate) mod launches;
-mod ptx;
 mod translate;
 pub(crate) mod tree;
 mod turns;
@@ -31,7 +30,6 @@ pub use cuda::cuda;
 pub use generate::program;
 
 pub use launches::{Launch, LaunchOutcome, launches};
-pub(crate) use ptx::ptx;
 pub(crate) use translate::Style;
 pub(crate) use translate::translate;
 pub use tree::Program;

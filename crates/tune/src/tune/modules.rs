@@ -207,10 +207,7 @@ pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Res
 }
 
 pub(super) fn target_for(group: [u32; 3]) -> prefetch::PlanTarget {
-    prefetch::PlanTarget {
-        group_size: Some(group),
-        ..prefetch::PlanTarget::default()
-    }
+    prefetch::PlanTarget::of(group)
 }
 
 /// Puts a planned kernel into its module.

@@ -40,10 +40,8 @@ pub fn run(options: &Tune, folder: &Path) -> Result<()> {
             );
         }
     }
-    let json = options.json.as_deref();
-    let json = json.map(|path| Destination::check("--json", path)).transpose()?;
-    let html = options.html.as_deref();
-    let html = html.map(|path| Destination::check("--html", path)).transpose()?;
+    let json = Destination::asked("--json", options.json.as_deref())?;
+    let html = Destination::asked("--html", options.html.as_deref())?;
     let asked = Asked::of(options)?;
     let (report, failure) = tuned(&asked, folder)?;
     if let Some(html) = &html {

@@ -123,11 +123,7 @@ impl Selector<'_, '_> {
         }
         for (at, &result) in op.results.iter().enumerate() {
             let (a, b) = (sides[0].1[at], sides[1].1[at]);
-            let chosen = Op {
-                kind: OpKind::Select(*cond, a, b),
-                results: vec![result],
-                place: op.place,
-            };
+            let chosen = Op::new(OpKind::Select(*cond, a, b), vec![result], op.place);
             let step = InstructionStep::Op(chosen);
             let is_token = self.facts.kernel.ty(result) == Type::Token;
             if let (Some(register), false) = (shared[at], is_token) {

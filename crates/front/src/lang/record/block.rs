@@ -61,11 +61,7 @@ pub fn store<T: Number, const N: usize>(at: At, memory: Memory<Recorded<T>>, val
         false => CacheUse::Default,
     };
     for (ptr, value) in addresses::<T, N>(at, memory).into_iter().zip(values) {
-        let kind = OpKind::Store {
-            ptr,
-            values: vec![value.value],
-            cache,
-        };
+        let kind = OpKind::store(ptr, vec![value.value], cache);
         recorder(|recorder| recorder.build(at, |b| b.push(kind, &[])));
     }
 }

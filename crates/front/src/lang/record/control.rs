@@ -312,11 +312,7 @@ fn without_promise(node: Node) -> Node {
             kind: OpKind::NoWrap(op, _, a, b),
             results,
             place,
-        }) => Node::Op(Op {
-            kind: OpKind::Binary(op.into(), a, b),
-            results,
-            place,
-        }),
+        }) => Node::Op(Op::new(OpKind::Binary(op.into(), a, b), results, place)),
         other => other,
     }
 }

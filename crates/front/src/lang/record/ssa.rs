@@ -327,11 +327,7 @@ impl Construction<'_> {
 }
 
 fn terminator(kind: OpKind, place: Place) -> Op {
-    Op {
-        kind,
-        results: Vec::new(),
-        place,
-    }
+    Op::new(kind, Vec::new(), place)
 }
 
 fn leaves(nodes: &[Node], target: TargetId) -> bool {

@@ -126,11 +126,7 @@ impl Loop<'_> {
         let (counter, next) = (self.kernel.value(ty), self.kernel.value(ty));
         self.params.push(counter);
         self.initial.push(first);
-        let made = Op {
-            kind: OpKind::Binary(change, counter, step),
-            results: vec![next],
-            place: self.place,
-        };
+        let made = Op::new(OpKind::Binary(change, counter, step), vec![next], self.place);
         self.body.ops.insert(0, made);
         let label = self.label;
         self.body.walk_mut(&mut |op| match &mut op.kind {

@@ -402,12 +402,7 @@ impl Parser<'_> {
         } else if self.accept('-')? {
             offset = (self.number("an offset in bytes", 0, 1 << 63)? as i64).wrapping_neg();
         }
-        Ok(OpKind::Address {
-            base,
-            index,
-            scale,
-            offset,
-        })
+        Ok(OpKind::address(base, index, scale, offset))
     }
 
     /// A word of a table.

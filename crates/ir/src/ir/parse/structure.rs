@@ -42,21 +42,12 @@ impl Parser<'_> {
                 self.count_operation()?;
                 let kind = OpKind::Break(label, Vec::new());
                 Region {
-                    ops: vec![Op {
-                        kind,
-                        results: Vec::new(),
-                        place,
-                    }],
+                    ops: vec![Op::new(kind, Vec::new(), place)],
                 }
             }
         };
         self.symbols.leave();
-        let kind = OpKind::If {
-            label,
-            cond,
-            then,
-            otherwise,
-        };
+        let kind = OpKind::if_(label, cond, then, otherwise);
         Ok((kind, place))
     }
 

@@ -115,15 +115,7 @@ fn every_operation_round_trips() {
         try_push(&mut b, OpKind::Select(condition, a, a), None);
         for &cache in CacheUse::ALL {
             let values = vec![a; 2];
-            try_push(
-                &mut b,
-                OpKind::Store {
-                    ptr: p,
-                    values,
-                    cache,
-                },
-                None,
-            );
+            try_push(&mut b, OpKind::store(p, values, cache), None);
             let id = other_load;
             let ty = b.kernel.ty(a);
             try_push(&mut b, OpKind::Load { ptr: p, id, cache }, Some(ty));
@@ -133,12 +125,7 @@ fn every_operation_round_trips() {
     let index = value(b.kernel, Type::I64);
     for offset in [0, 1, -1, i64::MIN, i64::MAX] {
         b.push(
-            OpKind::Address {
-                base: p,
-                index,
-                scale: u32::MAX,
-                offset,
-            },
+            OpKind::address(p, index, u32::MAX, offset),
             &[Type::Ptr(Space::Global)],
         );
     }

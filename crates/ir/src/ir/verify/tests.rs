@@ -116,11 +116,7 @@ fn rule_1_sizes() {
         kernel.body = inner;
     });
     breaks(Rule::Size, |kernel| {
-        let barrier = Op {
-            kind: OpKind::Barrier,
-            results: Vec::new(),
-            place: Kernel::NOWHERE,
-        };
+        let barrier = Op::new(OpKind::Barrier, Vec::new(), Kernel::NOWHERE);
         kernel.body.ops = vec![barrier; limits::OPERATIONS];
         kernel.body.ops.push(ret());
     });
@@ -138,11 +134,7 @@ fn rule_1_sizes() {
 }
 
 fn ret() -> Op {
-    Op {
-        kind: OpKind::Return,
-        results: Vec::new(),
-        place: Kernel::NOWHERE,
-    }
+    Op::new(OpKind::Return, Vec::new(), Kernel::NOWHERE)
 }
 
 #[test]

@@ -1,31 +1,20 @@
 //! The largest errors, measured and compared with the documented bounds.
 
+use std::fmt::Debug;
+
 use rayon::prelude::*;
 
 use super::double_double::{self, DoubleDouble, LN_2, LN_10, Reference};
-use super::{CONTRACTS, Contract, Random, seed};
+use super::{CONTRACTS, Random, exhaustive, seed};
 use crate::math::Function;
 
-/// The largest error over single-precision arguments, and where it is; bits are tried from `first` on in
-/// steps of `step`.
-fn worst_f32(first: u32, step: usize, function: Function, reference: fn(f64) -> f64) -> (f64, f32) {
-    let chunks = 1u64 << 10;
-    let length = (1u64 << 32) / chunks;
-    (0..chunks)
-        .into_par_iter()
-        .map(|chunk| {
-            let mut worst = (0.0, 0.0);
-            let start = chunk * length + u64::from(first) % step as u64;
-            for bits in (start..(chunk + 1) * length).step_by(step) {
-                let x = f32::from_bits(bits as u32);
-                let error = distance_f32(function.f32(&[x]), reference(x.into()));
-                if error > worst.0 || error.is_nan() {
-                    worst = (error, x);
-                }
-            }
-            worst
-        })
-        .reduce(|| (0.0, 0.0), |a, b| if a.0 >= b.0 { a } else { b })
+/// The larger of two errors, and where it is.
+fn worse<T>(one: (f64, T), other: (f64, T)) -> (f64, T) {
+    if other.0 > one.0 || other.0.is_nan() {
+        other
+    } else {
+        one
+    }
 }
 
 /// The distance of a result from the exact one, in units in the last place.
@@ -38,88 +27,77 @@ fn distance_f32(got: f32, exact: f64) -> f64 {
     }
 }
 
-fn contract(function: Function) -> &'static Contract {
+/// Compares the largest error with the contract.
+fn judge(function: Function, is_single: bool, (error, at): (f64, impl Debug), tried: &str) {
     let mut contracts = CONTRACTS.iter();
-    contracts
-        .find(|c| c.function == function)
-        .expect("every function has a contract")
+    let contract = contracts.find(|contract| contract.function == function);
+    let contract = contract.expect("every function has a contract");
+    let (precision, most) = match is_single {
+        true => ("single", contract.error_f32),
+        false => ("double", contract.error_f64),
+    };
+    let name = function.name();
+    println!("{name} in {precision} precision: {error:.4} ulp at {at:?} ({tried})");
+    assert!(error <= most, "{name} of {at:?}: {error} ulp");
 }
 
 /// Measures in single precision, all arguments or one in about a thousand.
 pub(crate) fn check_f32(function: Function, reference: fn(f64) -> f64) {
-    let exhaustive = std::env::var_os("HEADSTART_EXHAUSTIVE").is_some();
-    let (first, step) = if exhaustive {
-        (0, 1)
-    } else {
-        (Random(seed()).bits() as u32, 1021)
+    let (first, step, tried) = match exhaustive() {
+        true => (0, 1, "all arguments"),
+        false => {
+            let first = Random(seed()).bits() % 1021;
+            (first, 1021, "a sample; HEADSTART_EXHAUSTIVE tries all arguments")
+        }
     };
-    let (error, x) = worst_f32(first, step, function, reference);
-    let contract = contract(function);
-    let what = if exhaustive {
-        "all arguments"
-    } else {
-        "a sample; HEADSTART_EXHAUSTIVE tries all arguments"
+    let length = 1u64 << 22;
+    let of_chunk = |chunk: u64| {
+        let all = (chunk * length + first..(chunk + 1) * length).step_by(step);
+        let errors = all.map(|bits| {
+            let x = f32::from_bits(bits as u32);
+            (distance_f32(function.f32(&[x]), reference(x.into())), x)
+        });
+        errors.fold((0.0, 0.0), worse)
     };
-    println!(
-        "{} in single precision: {error:.4} ulp at {x:e} ({what})",
-        function.name()
-    );
-    assert!(
-        error <= contract.error_f32,
-        "{} of {x:e}: {error} ulp",
-        function.name()
-    );
+    let worst = (0..1 << 10).into_par_iter().map(of_chunk);
+    judge(function, true, worst.reduce(|| (0.0, 0.0), worse), tried);
 }
 
 /// Measures in double precision on random arguments.
 pub(crate) fn check_f64(
     function: Function,
-    argument: fn(&mut Random) -> f64,
-    reference: fn(f64) -> Reference,
+    argument: impl Fn(&mut Random) -> f64 + Sync,
+    reference: impl Fn(f64) -> Reference + Sync,
+) {
+    check_all_f64(function, |random| [argument(random)], |[x]| reference(x));
+}
+
+/// The same of a function of several arguments.
+pub(crate) fn check_all_f64<const N: usize>(
+    function: Function,
+    arguments: impl Fn(&mut Random) -> [f64; N] + Sync,
+    reference: impl Fn([f64; N]) -> Reference + Sync,
 ) {
     let seed = seed();
-    let count: u64 = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
-        20_000_000
-    } else {
-        50_000
+    let count: u64 = if exhaustive() { 20_000_000 } else { 50_000 };
+    let of_part = |part: u64| {
+        let mut random = Random(Random(seed ^ part).bits());
+        let errors = (0..count / 64).map(|_| {
+            let at = arguments(&mut random);
+            (reference(at).distance_f64(function.f64(&at)), at)
+        });
+        errors.fold((0.0, [0.0; N]), worse)
     };
-    let (error, x) = (0..64u64)
-        .into_par_iter()
-        .map(|part| {
-            let mut random = Random(Random(seed ^ part).bits());
-            let mut worst = (0.0, 0.0);
-            for _ in 0..count / 64 {
-                let x = argument(&mut random);
-                let error = reference(x).distance_f64(function.f64(&[x]));
-                if error > worst.0 || error.is_nan() {
-                    worst = (error, x);
-                }
-            }
-            worst
-        })
-        .reduce(|| (0.0, 0.0), |a, b| if a.0 >= b.0 { a } else { b });
-    let contract = contract(function);
-    println!(
-        "{} in double precision: {error:.4} ulp at {x:e} ({count} random arguments)",
-        function.name()
-    );
-    assert!(
-        error <= contract.error_f64,
-        "{} of {x:e}: {error} ulp",
-        function.name()
-    );
+    let worst = (0..64).into_par_iter().map(of_part);
+    let tried = format!("{count} random arguments");
+    judge(function, false, worst.reduce(|| (0.0, [0.0; N]), worse), &tried);
 }
 
 /// Measures a function of two arguments in single precision, on random arguments.
 pub(crate) fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) {
     let mut random = Random(seed());
-    let count = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
-        200_000_000
-    } else {
-        500_000
-    };
-    let mut worst = (0.0, [0.0; 2]);
-    for n in 0..count {
+    let count = if exhaustive() { 200_000_000 } else { 500_000 };
+    let errors = (0..count).map(|n| {
         let bits = random.bits();
         // Half of them anywhere, half of like magnitude.
         let first = f32::from_bits(bits as u32);
@@ -128,97 +106,37 @@ pub(crate) fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) 
             _ => first * random.between(-8.0, 8.0) as f32,
         };
         let exact = reference(first.into(), second.into());
-        let error = distance_f32(function.f32(&[first, second]), exact);
-        if error > worst.0 || error.is_nan() {
-            worst = (error, [first, second]);
-        }
-    }
-    let (error, at) = worst;
-    println!(
-        "{} in single precision: {error:.4} ulp at {at:?} ({count} random arguments)",
-        function.name()
-    );
-    assert!(
-        error <= contract(function).error_f32,
-        "{} of {at:?}: {error} ulp",
-        function.name()
-    );
-}
-
-/// Measures a function of two arguments in double precision, on random arguments.
-pub(crate) fn check_two_f64(
-    function: Function,
-    arguments: fn(&mut Random) -> [f64; 2],
-    reference: fn([f64; 2]) -> Reference,
-) {
-    let mut random = Random(seed());
-    let count = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
-        20_000_000
-    } else {
-        50_000
-    };
-    let mut worst = (0.0, [0.0; 2]);
-    for _ in 0..count {
-        let at = arguments(&mut random);
-        let error = reference(at).distance_f64(function.f64(&at));
-        if error > worst.0 || error.is_nan() {
-            worst = (error, at);
-        }
-    }
-    let (error, at) = worst;
-    println!(
-        "{} in double precision: {error:.4} ulp at {at:?} ({count} random arguments)",
-        function.name()
-    );
-    assert!(
-        error <= contract(function).error_f64,
-        "{} of {at:?}: {error} ulp",
-        function.name()
-    );
+        (
+            distance_f32(function.f32(&[first, second]), exact),
+            [first, second],
+        )
+    });
+    let worst = errors.fold((0.0, [0.0; 2]), worse);
+    judge(function, true, worst, &format!("{count} random arguments"));
 }
 
 #[test]
-fn exp_f32() {
-    check_f32(Function::Exp, f64::exp);
+fn functions_without_another_file() {
+    let references: [(Function, fn(f64) -> f64); 5] = [
+        (Function::Exp, f64::exp),
+        (Function::Exp2, f64::exp2),
+        (Function::Log, f64::ln),
+        (Function::Log2, f64::log2),
+        (Function::Log10, f64::log10),
+    ];
+    for (function, reference) in references {
+        check_f32(function, reference);
+    }
 }
 
 #[test]
-fn exp_f64() {
+fn powers() {
     let argument = |random: &mut Random| match random.bits() % 4 {
         0 => random.between(-1.0, 1.0),
         1 => random.between(-745.2, -707.0),
         _ => random.between(-745.2, 709.9),
     };
     check_f64(Function::Exp, argument, |x| double_double::exp(x.into()));
-}
-
-#[test]
-fn log_f32() {
-    check_f32(Function::Log, f64::ln);
-}
-
-#[test]
-fn log_f64() {
-    check_f64(Function::Log, logarithm_argument, |x| {
-        double_double::log(x).into()
-    });
-}
-
-fn logarithm_argument(random: &mut Random) -> f64 {
-    match random.bits() % 4 {
-        0 => f64::from_bits(random.bits() % f64::INFINITY.to_bits()),
-        1 => random.between(0.99, 1.01),
-        _ => random.between(0.3, 3.0),
-    }
-}
-
-#[test]
-fn exp2_f32() {
-    check_f32(Function::Exp2, f64::exp2);
-}
-
-#[test]
-fn exp2_f64() {
     let argument = |random: &mut Random| match random.bits() % 4 {
         0 => random.between(-1.0, 1.0),
         1 => random.between(-1075.0, -1020.0),
@@ -228,25 +146,18 @@ fn exp2_f64() {
 }
 
 #[test]
-fn log2_f32() {
-    check_f32(Function::Log2, f64::log2);
-}
-
-#[test]
-fn log2_f64() {
-    check_f64(Function::Log2, logarithm_argument, |x| {
-        (double_double::log(x) / LN_2).into()
-    });
-}
-
-#[test]
-fn log10_f32() {
-    check_f32(Function::Log10, f64::log10);
-}
-
-#[test]
-fn log10_f64() {
-    check_f64(Function::Log10, logarithm_argument, |x| {
-        (double_double::log(x) / LN_10).into()
-    });
+fn logarithms() {
+    let argument = |random: &mut Random| match random.bits() % 4 {
+        0 => f64::from_bits(random.bits() % f64::INFINITY.to_bits()),
+        1 => random.between(0.99, 1.01),
+        _ => random.between(0.3, 3.0),
+    };
+    let one = DoubleDouble::from(1.0);
+    for (function, base) in [
+        (Function::Log, one),
+        (Function::Log2, LN_2),
+        (Function::Log10, LN_10),
+    ] {
+        check_f64(function, argument, |x| (double_double::log(x) / base).into());
+    }
 }

@@ -69,6 +69,11 @@ const fn contract(function: Function, single: (f64, usize), double: (f64, usize,
     }
 }
 
+/// Whether all arguments are tried, where that is possible.
+fn exhaustive() -> bool {
+    std::env::var_os("HEADSTART_EXHAUSTIVE").is_some()
+}
+
 /// Where random arguments start; printed, so that a failure can be repeated.
 pub fn seed() -> u64 {
     let seed = match std::env::var("HEADSTART_SEED") {

@@ -43,7 +43,7 @@ impl WorkGroup<'_> {
                 Matrix::Product { .. } => "matrix product",
                 Matrix::Rows { .. } | Matrix::Transpose | Matrix::Whole { .. } => "move of a matrix",
             };
-            self.all_are_here(name, run.by.sub_group, run.by.mask, run.by.place)?;
+            self.all_are_here(name, run.by)?;
             let lanes = run.by.mask.count();
             if !run.by.mask.is_empty() && lanes != FRAGMENT_LANES as u32 {
                 let who = self.describe(run.by.sub_group.work_item(0));
@@ -118,7 +118,7 @@ impl WorkGroup<'_> {
                 let lane = number * SIDE + row;
                 let item = run.by.sub_group.work_item(lane);
                 let from = self.leads_to(at, 0, lane, run, registers);
-                let offset = self.access(Access::Read, from, ROW, item, run.by.place)?;
+                let offset = self.access(Access::Read.of(item, run.by.place), from, ROW)?;
                 for (column, element) in (0..).zip(elements.iter_mut()) {
                     *element = self.read(from, offset + column * 2, 2, item);
                 }
@@ -147,7 +147,7 @@ impl WorkGroup<'_> {
                 let lane = number * SIDE + row;
                 let item = run.by.sub_group.work_item(lane);
                 let to = self.leads_to(at, 0, lane, run, registers);
-                let offset = self.access(Access::Write, to, ROW, item, run.by.place)?;
+                let offset = self.access(Access::Write.of(item, run.by.place), to, ROW)?;
                 for column in 0..SIDE {
                     let (row, from) = match transposed {
                         false => (row, column),
@@ -191,10 +191,10 @@ impl WorkGroup<'_> {
                     let place = self.leads_to(at, element * u64::from(bytes), lane, run, registers);
                     if writes {
                         let value = registers.get(run.values[1 + register as usize].1)[lane];
-                        let offset = self.access(Access::Write, place, bytes, item, run.by.place)?;
+                        let offset = self.access(Access::Write.of(item, run.by.place), place, bytes)?;
                         self.write(place, offset, bytes, value >> (bits * index) & ones(bits), item);
                     } else {
-                        let offset = self.access(Access::Read, place, bytes, item, run.by.place)?;
+                        let offset = self.access(Access::Read.of(item, run.by.place), place, bytes)?;
                         loaded |= self.read(place, offset, bytes, item) << (bits * index);
                     }
                 }

@@ -127,10 +127,7 @@ const SUM: &str = "hsir 1
 
 fn sum(groups: u32, group: u32, items: u64) -> Case {
     let elements = u64::from(groups * group);
-    let below = Pattern::Below {
-        bound: 1 << 28,
-        seed: 7,
-    };
+    let below = Pattern::below(1 << 28, 7);
     Case::new(SUM, groups, group)
         .fill(Type::I32, elements * items, Fill::Pattern(below))
         .fill(Type::F32, 1 << 28, Fill::Pattern(Pattern::Fractions { low: 1.0 }))
@@ -142,10 +139,7 @@ fn sum(groups: u32, group: u32, items: u64) -> Case {
 fn a_gather_from_a_gigabyte_that_does_not_exist() {
     let case = sum(3, 50, 9);
     let counters = case.run().unwrap_or_else(|error| panic!("{error}"));
-    let index = Pattern::Below {
-        bound: 1 << 28,
-        seed: 7,
-    };
+    let index = Pattern::below(1 << 28, 7);
     let value = Pattern::Fractions { low: 1.0 };
     let expected: Vec<f32> = (0..150u64)
         .map(|item| {

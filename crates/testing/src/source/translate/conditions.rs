@@ -3,8 +3,7 @@
 use super::Translator;
 use crate::front::lang::record::tree::TargetId;
 use crate::ir::{BinaryOp, Builder, CompareOp, Type, UnaryOp, Value};
-use crate::source::ptx::is_free;
-use crate::source::tree::{Condition, Relation, Scalar, Statement};
+use crate::source::tree::{Condition, Expr, Relation, Scalar, Statement};
 
 impl Translator<'_> {
     pub(super) fn conditional(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
@@ -139,5 +138,24 @@ pub(super) fn compare(
         Relation::GreaterEqual => b.compare(less_equal, right, left),
         Relation::Equal => b.compare(if is_float { CompareOp::FEq } else { CompareOp::Eq }, left, right),
         Relation::NotEqual => b.compare(if is_float { CompareOp::FNe } else { CompareOp::Ne }, left, right),
+    }
+}
+
+/// Whether a condition may be computed where it is not asked for: it has no effect and touches no memory.
+fn is_free(condition: &Condition) -> bool {
+    match condition {
+        Condition::Compare(_, _, left, right) => is_free_number(left) && is_free_number(right),
+        Condition::Pointers(..) => false,
+        Condition::Not(inner) => is_free(inner),
+        Condition::And(left, right) | Condition::Or(left, right) => is_free(left) && is_free(right),
+    }
+}
+
+fn is_free_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(..) | Expr::Variable(_) | Expr::Parameter(_) | Expr::Item | Expr::Group => true,
+        Expr::Binary(_, _, left, right) => is_free_number(left) && is_free_number(right),
+        Expr::Cast(_, inner) => is_free_number(inner),
+        Expr::Choose(..) | Expr::Load(..) | Expr::Step(..) => false,
     }
 }

@@ -27,11 +27,7 @@ impl Translator<'_> {
                     false => CacheUse::Default,
                 };
                 let values = vec![value];
-                let kind = OpKind::Store {
-                    ptr: at,
-                    values,
-                    cache,
-                };
+                let kind = OpKind::store(at, values, cache);
                 self.build(|b| {
                     b.push(kind, &[]);
                 });

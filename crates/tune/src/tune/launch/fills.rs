@@ -382,10 +382,7 @@ pub(in crate::tune) fn indices(element: Type, described: &Parameter) -> Result<P
     match described.below {
         Some(0) => Err(Error::usage("no index is below 0").accepted("`below` is at least 1")),
         Some(bound) => Ok(Pattern::Below { bound, seed }),
-        None => Ok(Pattern::Below {
-            bound: DEFAULT_LENGTH.min(largest.max(1)),
-            seed,
-        }),
+        None => Ok(Pattern::below(DEFAULT_LENGTH.min(largest.max(1)), seed)),
     }
 }
 
@@ -422,10 +419,7 @@ fn of_graph(graph: &Graph, element: Type, fill: FillName) -> Result<Fill> {
         )));
     }
     if fill == FillName::Columns {
-        return Ok(Fill::Pattern(Pattern::Below {
-            bound: graph.columns(),
-            seed: graph.seed,
-        }));
+        return Ok(Fill::Pattern(Pattern::below(graph.columns(), graph.seed)));
     }
     let size = element.bytes() as usize;
     let bytes: Vec<u8> = graph

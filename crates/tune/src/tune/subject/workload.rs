@@ -98,6 +98,25 @@ pub enum ArgumentSpec {
 }
 
 impl ArgumentSpec {
+    /// [`ArgumentSpec::Input`].
+    pub fn input(element: Type, length: u64, fill: Fill) -> ArgumentSpec {
+        ArgumentSpec::Input {
+            element,
+            length,
+            fill,
+        }
+    }
+
+    /// [`ArgumentSpec::Output`].
+    pub fn output(element: Type, length: u64, fill: Fill, compare: Compare) -> ArgumentSpec {
+        ArgumentSpec::Output {
+            element,
+            length,
+            fill,
+            compare,
+        }
+    }
+
     /// The elements' type, their number and the contents of a buffer; none of a scalar or a part of another buffer.
     pub(crate) fn contents(&self) -> Option<(Type, u64, &Fill)> {
         match self {
@@ -120,17 +139,8 @@ impl ArgumentSpec {
     pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> ArgumentSpec {
         let element = facts.element;
         match facts.read_only {
-            true => ArgumentSpec::Input {
-                element,
-                length,
-                fill,
-            },
-            false => ArgumentSpec::Output {
-                element,
-                length,
-                fill,
-                compare: Compare::Bits,
-            },
+            true => ArgumentSpec::input(element, length, fill),
+            false => ArgumentSpec::output(element, length, fill, Compare::Bits),
         }
     }
 }

@@ -175,12 +175,7 @@ fn conversions_between_the_wrong_types() {
 #[test]
 fn identities_and_addresses() {
     refused(Rule::Pure, OpKind::Id(Id::Local(3)), 1, None);
-    let address = |base, index| OpKind::Address {
-        base: of(base),
-        index: of(index),
-        scale: 4,
-        offset: 0,
-    };
+    let address = |base, index| OpKind::address(of(base), of(index), 4, 0);
     refused(Rule::Pure, address(Type::I64, Type::I64), 1, None);
     refused(Rule::Pure, address(GLOBAL, Type::I32), 1, None);
 }
@@ -277,16 +272,8 @@ fn collectives_take_their_types() {
 fn memory_moves_whole_values() {
     let id = LoadId::new(0);
     let cache = CacheUse::Default;
-    let load = |ptr| OpKind::Load {
-        ptr: of(ptr),
-        id,
-        cache,
-    };
-    let store = |values: &[Type]| OpKind::Store {
-        ptr: of(GLOBAL),
-        values: values.iter().map(|&ty| of(ty)).collect(),
-        cache,
-    };
+    let load = |ptr| OpKind::load(of(ptr), id, cache);
+    let store = |values: &[Type]| OpKind::store(of(GLOBAL), values.iter().map(|&ty| of(ty)).collect(), cache);
     refused(Rule::Access, load(Type::I64), 1, Some(Type::F32));
     refused(Rule::Access, load(GLOBAL), 3, Some(Type::F32));
     refused(Rule::Access, load(GLOBAL), 0, None);
@@ -297,21 +284,13 @@ fn memory_moves_whole_values() {
     refused(Rule::Access, store(&[Type::I64; 4]), 0, None);
     refused(Rule::Tokens, store(&[Type::Token]), 0, None);
     refused(Rule::Pure, store(&[Type::F32, Type::I32]), 0, None);
-    let block = |ptr| OpKind::Load {
-        ptr: of(ptr),
-        id,
-        cache: CacheUse::Block,
-    };
+    let block = |ptr| OpKind::load(of(ptr), id, CacheUse::Block);
     refused(Rule::Access, block(SHARED), 1, Some(Type::F32));
     refused(Rule::Access, block(GENERIC), 1, Some(Type::F32));
     refused(Rule::Access, block(GLOBAL), 2, Some(Type::F32));
     refused(Rule::Access, block(GLOBAL), 1, Some(Type::Bool));
     refused(Rule::Access, block(GLOBAL), 1, Some(GLOBAL));
-    let stored = |ty| OpKind::Store {
-        ptr: of(GLOBAL),
-        values: vec![of(ty)],
-        cache: CacheUse::Block,
-    };
+    let stored = |ty| OpKind::store(of(GLOBAL), vec![of(ty)], CacheUse::Block);
     refused(Rule::Access, stored(Type::Bool), 0, None);
     assert!(results_of(&one_of_each(), &stored(Type::F64), 0, None).is_ok());
     let copy = |to, from, bytes| OpKind::Copy {

@@ -12,7 +12,7 @@ use super::super::access::Location;
 use super::super::address::array_address;
 use super::super::fault::{self, Access};
 use super::super::lanes::{Mask, Registers};
-use super::super::work_group::{Runners, WorkGroup};
+use super::super::work_group::WorkGroup;
 use super::fragment::FRAGMENT_LANES;
 use super::{Run, gather, ones, scatter};
 use crate::Error;
@@ -49,12 +49,7 @@ impl WorkGroup<'_> {
         if !self.state.is_checking() {
             return Ok(());
         }
-        let Runners {
-            sub_group,
-            mask,
-            place,
-        } = run.by;
-        self.all_are_here("step of a warp group", sub_group, mask, place)?;
+        self.all_are_here("step of a warp group", run.by)?;
         let items = self.state.launch.group_items();
         let first = run.by.sub_group.number() / SUB_GROUPS * SUB_GROUPS;
         let end = u64::from(first + SUB_GROUPS) * FRAGMENT_LANES as u64;
@@ -171,7 +166,7 @@ impl WorkGroup<'_> {
                 address: array_address(array) + u64::from(piece.address),
             };
             let item = run.by.sub_group.work_item(0);
-            let offset = self.access(Access::Read, at, PIECE, item, run.by.place)?;
+            let offset = self.access(Access::Read.of(item, run.by.place), at, PIECE)?;
             self.check_proxy(at.address, offset, PIECE, item, run.by.place)?;
             let bytes: [u8; PIECE as usize] = std::array::from_fn(|byte| self.shared[offset as usize + byte]);
             let all = u128::from_le_bytes(bytes);

@@ -134,10 +134,7 @@ impl Engine {
         Engine {
             options,
             description: Simulator::untimed().description().clone(),
-            target: prefetch::PlanTarget {
-                group_size: Some(group),
-                ..prefetch::PlanTarget::default()
-            },
+            target: prefetch::PlanTarget::of(group),
         }
     }
 }

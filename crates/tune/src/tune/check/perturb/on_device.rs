@@ -43,11 +43,7 @@ impl Variant {
                     fill: contents.fill.clone(),
                     compare,
                 },
-                (None, None) => ArgumentSpec::Input {
-                    element: contents.element,
-                    length: contents.length,
-                    fill: contents.fill.clone(),
-                },
+                (None, None) => ArgumentSpec::input(contents.element, contents.length, contents.fill.clone()),
             }),
         });
         Some(Workload {

@@ -268,18 +268,9 @@ impl LaunchFile {
             None => Compare::Bits,
         };
         if read_only && described.output.is_none() {
-            Ok(ArgumentSpec::Input {
-                element,
-                length,
-                fill,
-            })
+            Ok(ArgumentSpec::input(element, length, fill))
         } else {
-            Ok(ArgumentSpec::Output {
-                element,
-                length,
-                fill,
-                compare,
-            })
+            Ok(ArgumentSpec::output(element, length, fill, compare))
         }
     }
 

@@ -69,11 +69,7 @@ impl CapturedData {
             Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
             Value::Constant(bytes) => (bytes, 0),
             Value::Nowhere(_) | Value::Scalar(_) => {
-                let nothing = ArgumentSpec::Input {
-                    element: facts.element,
-                    length: 0,
-                    fill: Fill::Bytes(Arc::from([])),
-                };
+                let nothing = ArgumentSpec::input(facts.element, 0, Fill::Bytes(Arc::from([])));
                 return Ok(nothing);
             }
         };

@@ -1,5 +1,16 @@
-//! `campaign gpu` and `campaign conversions`: the hardware is the oracle. `campaign edits` reads what plans make of the same
-//! entries again and asks the engine, where there is no GPU.
+//! Random CUDA programs on the GPU that is here: the bits of each entry against the functional engine's and against those of up
+//! to six legal plans, under four launches.
+//!
+//! ```text
+//! cargo build --release -p headstart --example campaign
+//! HEADSTART_TOOLS=/usr/local/cuda target/release/examples/campaign gpu --minutes 9 --folder DIR
+//! HEADSTART_TOOLS=/usr/local/cuda target/release/examples/campaign edits --folder DIR
+//! ```
+//!
+//! It goes on where the folder's `summary.json` ends, or starts at a seed of its own; `differences.jsonl` has what was found. `edits`
+//! reads what plans make of the same entries again and asks the engine, where there is no GPU. Exit status: 0 no difference, 1 some,
+//! 2 it could not go on. The test `source` tries plans on random programs and graphs on the engine: `HEADSTART_SOURCES` and
+//! `HEADSTART_COMPILED` say how many.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,12 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use headstart_testing::hardware::{Found, Pool, Settings, Tally, check_file, conversions};
+use headstart::device::cuda::gpu::GpuFacts;
+use headstart::device::cuda::worker::{Worker, serve};
+use headstart_testing::hardware::{Found, Settings, Tally, check_file};
 use headstart_testing::source::compilers::A_FILE;
 use serde_json::{Value, json};
 
 /// The word that makes this program a worker.
-pub const WORKER: &str = "gpu-worker";
+const WORKER: &str = "gpu-worker";
 /// Entries of which the texts are kept for each kind of difference; of the others only what tells them again.
 const WHOLE: u64 = 40;
 /// Bytes of all that is kept.
@@ -24,15 +37,12 @@ struct Words {
     folder: PathBuf,
     seed: Option<u64>,
     threads: usize,
-    workers: usize,
     plans: usize,
     files: u64,
-    by_driver: bool,
     engine: bool,
 }
 
-const USAGE: &str = "campaign gpu|edits|conversions [--minutes N] [--folder DIR] [--seed N] [--files N] [--threads N] [--workers N] \
-                     [--plans N] [--no-engine] [--assembler ptxas|driver]";
+const USAGE: &str = "campaign gpu|edits [--minutes N] [--folder DIR] [--seed N] [--files N] [--threads N] [--plans N] [--no-engine]";
 
 impl Words {
     fn read(words: impl Iterator<Item = String>) -> Result<Words, String> {
@@ -42,10 +52,8 @@ impl Words {
             folder: PathBuf::from("campaign-gpu"),
             seed: None,
             threads: cores,
-            workers: 4.min(cores),
             plans: 6,
             files: u64::MAX,
-            by_driver: false,
             engine: true,
         };
         let mut words = words;
@@ -65,10 +73,7 @@ impl Words {
                 "--seed" => read.seed = Some(number()?),
                 "--files" => read.files = number()?,
                 "--threads" => read.threads = number()?.max(1) as usize,
-                "--workers" => read.workers = number()?.max(1) as usize,
                 "--plans" => read.plans = number()? as usize,
-                "--assembler" if value == "driver" => read.by_driver = true,
-                "--assembler" if value == "ptxas" => {}
                 _ => return Err(wrong()),
             }
         }
@@ -76,64 +81,43 @@ impl Words {
     }
 }
 
-/// Runs the command; true if it found a difference.
-///
-/// # Errors
-/// Why it cannot go on.
-pub fn run(command: &str, words: impl Iterator<Item = String>) -> Result<bool, String> {
-    let words = Words::read(words)?;
-    let between = tempfile::tempdir().map_err(|error| error.to_string())?;
-    std::fs::create_dir_all(&words.folder).map_err(|error| format!("{}: {error}", words.folder.display()))?;
-    if command == "edits" {
-        let mut settings = Settings::new((9, 0), true, between.path())?;
-        settings.plans = words.plans;
-        return tried(&words, &settings, None);
-    }
-    let pool = Pool::new(words.workers, WORKER)?;
-    let mut settings = Settings::new(pool.facts().capability, words.by_driver, between.path())?;
-    settings.plans = words.plans;
-    settings.engine = words.engine;
-    match command {
-        "conversions" => measured(&words, &settings, &pool),
-        _ => tried(&words, &settings, Some(&pool)),
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let ran = match words.next().as_deref() {
+        Some(WORKER) => serve(std::io::stdin().lock(), std::io::stdout())
+            .map(|()| false)
+            .map_err(|error| error.to_string()),
+        Some(command @ ("gpu" | "edits")) => run(command, words),
+        _ => Err(USAGE.to_owned()),
+    };
+    match ran {
+        Ok(found) => std::process::exit(i32::from(found)),
+        Err(why) => {
+            eprintln!("{why}");
+            std::process::exit(2);
+        }
     }
 }
 
-fn measured(words: &Words, settings: &Settings, pool: &Pool) -> Result<bool, String> {
-    let begun = Instant::now();
-    let found = conversions(settings, pool)?;
-    println!(
-        "{} conversions: {} the same, {} differ; {} are none of PTX",
-        found.same.len() + found.differ.len(),
-        found.same.len(),
-        found.differ.len(),
-        found.not_of_ptx
-    );
-    for own in &found.differ {
-        let shown = own
-            .samples
-            .first()
-            .map(|own| format!("{} → {} on the GPU, {} here", own.given, own.gpu, own.engine));
-        println!(
-            "{}: {} differ, {} of them NaNs; {}",
-            own.form,
-            own.differ,
-            own.nans,
-            shown.unwrap_or_default()
-        );
-    }
-    for (why, forms) in &found.not_compared {
-        println!("{} not compared: {why}", forms.len());
-    }
-    let report = json!({
-        "command": "campaign conversions",
-        "device": pool.facts(),
-        "samples": 65_536,
-        "seconds": begun.elapsed().as_secs_f64(),
-        "conversions": found,
-    });
-    written(&words.folder.join("conversions.json"), &report)?;
-    Ok(!found.differ.is_empty())
+fn worker() -> Result<Worker, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    Worker::start(&program, &[WORKER.into()], 0).map_err(|failure| failure.what)
+}
+
+/// Runs the command; true if it found a difference.
+fn run(command: &str, words: impl Iterator<Item = String>) -> Result<bool, String> {
+    let words = Words::read(words)?;
+    let between = tempfile::tempdir().map_err(|error| error.to_string())?;
+    std::fs::create_dir_all(&words.folder).map_err(|error| format!("{}: {error}", words.folder.display()))?;
+    let gpu = match command {
+        "gpu" => worker()?.facts().cloned(),
+        _ => None,
+    };
+    let capability = gpu.as_ref().map_or((9, 0), |gpu| gpu.capability);
+    let mut settings = Settings::new(capability, between.path())?;
+    settings.plans = words.plans;
+    settings.engine = words.engine || gpu.is_none();
+    tried(&words, &settings, gpu.as_ref())
 }
 
 /// What is kept in the folder, and goes on there.
@@ -224,15 +208,14 @@ impl State {
         Ok(())
     }
 
-    fn write(&self, words: &Words, pool: Option<&Pool>, seconds: f64) -> Result<(), String> {
+    fn write(&self, words: &Words, gpu: Option<&GpuFacts>, seconds: f64) -> Result<(), String> {
         let report = json!({
-            "command": format!("campaign {} --minutes {}", if pool.is_some() { "gpu" } else { "edits" }, self.minutes),
-            "device": pool.map(Pool::facts),
+            "command": format!("campaign {} --minutes {}", if gpu.is_some() { "gpu" } else { "edits" }, self.minutes),
+            "device": gpu,
             "start": self.start,
             "next": self.next,
             "seconds": self.seconds + seconds,
             "threads": words.threads,
-            "workers": words.workers,
             "plans": words.plans,
             "tally": self.tally,
             "errors": self.errors,
@@ -250,7 +233,7 @@ fn written(path: &Path, report: &Value) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool, String> {
+fn tried(words: &Words, settings: &Settings, gpu: Option<&GpuFacts>) -> Result<bool, String> {
     let begun = Instant::now();
     let limit = Duration::from_secs_f64(60.0 * words.minutes);
     let state = Mutex::new(State::read(words)?);
@@ -258,6 +241,7 @@ fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool
     let end = first.saturating_add(words.files.saturating_mul(A_FILE));
     let longest = Mutex::new(Duration::ZERO);
     let work = || -> Result<(), String> {
+        let mut worker = gpu.map(|_| worker()).transpose()?;
         loop {
             let longest_now = *longest.lock().unwrap_or_else(PoisonError::into_inner);
             let seed = {
@@ -270,7 +254,7 @@ fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool
                 state.next - A_FILE
             };
             let start = Instant::now();
-            let checked = check_file(settings, pool, seed..seed + A_FILE, seed / A_FILE);
+            let checked = check_file(settings, worker.as_mut(), seed..seed + A_FILE, seed / A_FILE);
             let mut longest = longest.lock().unwrap_or_else(PoisonError::into_inner);
             *longest = start.elapsed().max(*longest);
             drop(longest);
@@ -294,7 +278,7 @@ fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool
                     }
                 }
             }
-            state.write(words, pool, begun.elapsed().as_secs_f64())?;
+            state.write(words, gpu, begun.elapsed().as_secs_f64())?;
         }
     };
     let outcomes: Vec<Result<(), String>> = std::thread::scope(|scope| {
@@ -305,7 +289,7 @@ fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool
             .collect()
     });
     let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    state.write(words, pool, begun.elapsed().as_secs_f64())?;
+    state.write(words, gpu, begun.elapsed().as_secs_f64())?;
     outcomes.into_iter().collect::<Result<Vec<()>, String>>()?;
     show(&state, first, begun.elapsed());
     Ok(!state.tally.differences.is_empty())

@@ -90,6 +90,17 @@ pub struct Sample {
     pub is_stratified: bool,
     /// Whether it is smaller than what one takes: [`Cores::Few`](super::Cores::Few).
     pub is_few: bool,
+    /// How the launch's time follows, if the run was ended early.
+    pub cut: Option<Cut>,
+}
+
+/// How a launch's time follows from a run that was ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// From the part of the work that was done.
+    ByWork,
+    /// That part is not known: the launch takes longer.
+    AtLeast,
 }
 
 /// The counters of one place of the source.
@@ -136,7 +147,7 @@ pub(super) fn launch_time(
     footprint: Footprint,
     occupancy: Occupancy,
 ) -> LaunchTime {
-    let scale = sample.of_groups as f64 / sample.groups.max(1) as f64;
+    let scale = sample.of_groups as f64 / simulated.done.max(f64::MIN_POSITIVE);
     let nanoseconds = model.nanoseconds(simulated.cycles);
     let issued: u64 = simulated.profile.iter().map(|profile| profile.issued).sum();
     let lanes: u64 = simulated.profile.iter().map(|profile| profile.lanes).sum();

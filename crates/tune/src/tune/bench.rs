@@ -238,6 +238,8 @@ pub enum Spread {
         /// The part by which the time of a sample of work-groups may be off, where there is one.
         off: Option<f64>,
     },
+    /// Nothing does: the run was ended early.
+    Cut,
     /// The launches'.
     Measured {
         /// The least and the greatest speedup over the plain kernel in a round, where both were launched in turns.

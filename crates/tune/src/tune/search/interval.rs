@@ -103,6 +103,7 @@ pub const FROM: [f64; 4] = [0.0, 0.97, 1.05, 1.3];
 pub(in crate::tune) fn of_plan(plan: &Plan, speedup: f64, timed: &Timed) -> Option<(f64, f64)> {
     match timed.spread {
         _ if plan.is_none() => None,
+        Spread::Cut => None,
         Spread::Simulated { off } => Some(Kind::of(plan).around(speedup, off)),
         Spread::Measured { paired } => paired,
     }

@@ -260,7 +260,7 @@ impl SimulatedBench {
             spread: match time.sample.cut {
                 Some(_) => Spread::Cut,
                 None => Spread::Simulated {
-                    off: time.sample.within(),
+                    off: time.sample.speedup_within(),
                 },
             },
             evidence: self.evidence(bound, time),

@@ -57,8 +57,11 @@ impl MemorySystem {
         let start = memory.in_flight.start(now, count);
         let delivered = self.counters.dram_read_bytes;
         // Until then other cores ask: a turn that is taken ahead of them, at what all share, would hold them up. So it has its turns as
-        // if it asked now, and comes as much later.
-        let arrives = self.ask_l2(core, now, line, sectors, purpose) + (start - now);
+        // if it asked now, and comes as much later as it does not wait for them.
+        let queueing = self.counters.l2_queueing;
+        let asked = self.ask_l2(core, now, line, sectors, purpose);
+        let waited = self.counters.l2_queueing - queueing;
+        let arrives = asked + (start - now - waited).max(0.0);
         let bytes = (u64::from(count) * self.shape.sector_bytes()) as f64;
         // Device memory may deliver more than was asked for.
         let delivered = (self.counters.dram_read_bytes - delivered) as f64;

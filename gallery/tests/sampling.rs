@@ -8,9 +8,10 @@ use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
 use headstart::device::sim::timer::{Cores, LaunchTime, Timer};
 use headstart::prefetch;
-use headstart::report::number::percent;
-use headstart::tune::Subject;
+use headstart::report::number::{percent, speedup};
+use headstart::tune::{self, Bench, Proposals, SimulatedBench, Spread, Subject};
 use headstart_gallery::kernels;
+use headstart_testing::count;
 
 /// A kernel of the gallery with its settings: the time of the whole launch, and those of samples by these seeds.
 fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime>) {
@@ -75,4 +76,69 @@ fn samples_of_work_groups_that_differ_are_within_what_they_say() {
             "nothing was sampled: {line}"
         );
     }
+}
+
+/// Launches of random geometries, those of results/fresh-h200.txt that get first times.
+const FRESH: [&str; 6] = [
+    "hash-probe groups=350 group=128 items=24 bits=23 load=25",
+    "pagerank scale=16 degree=24 group=512 lanes=32",
+    "hash-probe groups=691 group=64 items=66 bits=26 load=25",
+    "attention sequences=275 heads=2 tokens=448 pool=16384 group=128",
+    "cross-section groups=803 group=64 nuclides=355 points=17804 grid=65536 order=mixed",
+    "embedding-bag bags=4216 bag=229 lengths=ragged skew=uniform mode=sum element=f16 dim=64 rows=54605 group=64",
+];
+
+/// First speedups of a plan of each family, held against those of whole samples. `HEADSTART_LAUNCHES` says of how many launches.
+#[test]
+fn first_speedups_are_within_what_they_say() {
+    const PLANS: usize = 4;
+    let mut errors = Vec::new();
+    for case in FRESH.into_iter().take(count("HEADSTART_LAUNCHES", 1) as usize) {
+        let subject = kernels::case(case).expect("its settings fit");
+        let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
+        let workload = subject.workload().expect("a workload");
+        let bound = workload.bind(bench.device()).expect("it fits");
+        let plain = tune::plain(&bench, &workload).expect("wishes");
+        let simulator = bench.simulator().expect("it is one");
+        let first_plain = simulator.soon(&bound, &plain).expect("it runs");
+        let first_plain = first_plain.expect("a sample takes much longer");
+        let plain_ns = bench.time(&bound, &plain).expect("it runs").time_ns;
+        println!("{case}: plain {}", percent(first_plain.time_ns / plain_ns - 1.0));
+        let likely = tune::likely(&subject, &bench).expect("plans");
+        for index in Proposals::new(&likely, &likely).next(PLANS) {
+            let plan = &likely[index];
+            let Ok(derived) = tune::derive(&bench, &workload, &plain, plan) else {
+                continue;
+            };
+            let first = simulator.soon(&bound, &derived.kernel).expect("it runs");
+            let first = first.expect("as of the plain kernel");
+            let whole_ns = bench.time(&bound, &derived.kernel).expect("it runs").time_ns;
+            let (early, late) = (first_plain.time_ns / first.time_ns, plain_ns / whole_ns);
+            let Spread::Simulated { off: Some(within) } = first.spread else {
+                panic!("it says nothing of its error");
+            };
+            let off = (early / late).ln();
+            println!(
+                "  {plan}: {} instead of {}: {}",
+                speedup(early),
+                speedup(late),
+                percent(off.exp() - 1.0)
+            );
+            errors.push((off.abs(), within.ln_1p()));
+        }
+    }
+    errors.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let outside = errors.iter().filter(|(off, within)| off > within).count();
+    let at = |share: f64| percent(errors[(share * (errors.len() - 1) as f64).round() as usize].0);
+    println!(
+        "{} first speedups: median {}, nine of ten {}; {outside} outside",
+        errors.len(),
+        at(0.5),
+        at(0.9)
+    );
+    assert!(
+        outside * 10 <= errors.len(),
+        "{outside} of {} are outside",
+        errors.len()
+    );
 }

@@ -2,7 +2,7 @@
 //! and a budget.
 //!
 //! When a search is to stop, the plans that are being tried end at once. The plain kernel has more time, since without it there is
-//! nothing to report; then the command ends.
+//! nothing to report; then its run is cut, too.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -26,7 +26,8 @@ pub static STOP: Stop = Stop::new();
 /// How often it is looked whether a search is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time that the plain kernel has behind the budget: as much again, and this at least.
+/// The time that the plain kernel has behind the budget: as much again, and this at least. What it has done by then says how long
+/// it takes, about; the data of a launch that is not begun then are not waited for twice as long.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// As a shell tells it of a command that an interrupt (signal 2) ended.
@@ -96,7 +97,9 @@ impl Limits {
             }
             if let (Some(budget), Some(until)) = (limits.budget, limits.until) {
                 let best = limits.best.lock().unwrap_or_else(PoisonError::into_inner);
-                if best.is_none() && until.elapsed() > budget.max(GRACE) {
+                let grace = budget.max(GRACE);
+                STOP.set_cut(best.is_none() && until.elapsed() > grace);
+                if best.is_none() && until.elapsed() > 2 * grace {
                     eprintln!(
                         "headstart: the plain kernel is not done, {} s after the `--budget` of {} s; a larger one, or a smaller launch",
                         until.elapsed().as_secs(),
@@ -115,6 +118,7 @@ impl Drop for Limits {
     fn drop(&mut self) {
         STOP.set(false);
         STOP.set_late(false);
+        STOP.set_cut(false);
     }
 }
 

@@ -75,6 +75,38 @@ fn a_launch_that_is_too_large_for_its_budget_is_reported_all_the_same() {
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
+/// Work-items that follow a million indices each: nothing of that ends soon.
+#[test]
+#[ignore = "takes a minute"]
+fn a_plain_kernel_that_is_not_done_is_reported_by_what_it_has_done() {
+    let began = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args([
+            "tune", "chase", "--device", "sim:h200", "--budget", "1", "--json", "-",
+        ])
+        .args([
+            "--set",
+            "steps=2^20",
+            "--set",
+            "groups=132",
+            "--set",
+            "bits=20",
+            "--set",
+            "group=1024",
+        ])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(began.elapsed() > Duration::from_secs(60), "{:?}", began.elapsed());
+    let report = json(&output);
+    assert_eq!(report["verdict"], "undecided", "{report}");
+    assert!(report["doubt"].to_string().contains("ended early"), "{report}");
+    assert!(
+        report["notes"].to_string().contains("takes longer than this"),
+        "{report}"
+    );
+}
+
 #[test]
 fn a_search_within_its_budget_is_whole() {
     let output = tune(&["--budget", "3600", "--plans", "unroll:2", "--json", "-"]).output();

@@ -10,6 +10,7 @@ use crate::{Error, Result};
 pub struct Stop {
     is_asked: AtomicBool,
     is_late: AtomicBool,
+    is_cut: AtomicBool,
 }
 
 impl Stop {
@@ -18,6 +19,7 @@ impl Stop {
         Stop {
             is_asked: AtomicBool::new(false),
             is_late: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
         }
     }
 
@@ -29,6 +31,16 @@ impl Stop {
     /// From now on it is late, or not any more.
     pub fn set_late(&self, is_late: bool) {
         self.is_late.store(is_late, Ordering::Relaxed);
+    }
+
+    /// From now on timed runs end where they are, and their times follow from the part of the work that is done, or not any more.
+    pub fn set_cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// Whether timed runs end where they are.
+    pub(crate) fn cuts(stop: Option<&Stop>) -> bool {
+        stop.is_some_and(|stop| stop.is_cut.load(Ordering::Relaxed))
     }
 
     /// # Errors

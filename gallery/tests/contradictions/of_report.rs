@@ -5,6 +5,7 @@ use headstart::evidence::Evidence;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
 use headstart::report::{Report, Trial, Verdict, number, table};
+use headstart::tune::interval::Kind;
 
 /// A dearer answer must be this much faster than a cheaper one, as the documentation says.
 const WORTH_IT: f64 = 1.03;
@@ -54,14 +55,16 @@ fn choice(report: &Report) -> Vec<String> {
         }
     }
     // A dearer answer is passed over only where it gains too little, or where it may lose: if nothing is chosen instead, nothing is
-    // decided.
+    // decided, unless half of such plans gain too little.
+    let is_unlikely = |trial: &Trial, reached| Kind::of(&trial.plan).expected(reached) < WORTH_IT;
     let says_so = verdict != Verdict::LeaveIt;
     let may_lose = |trial: &Trial| trial.between.is_some_and(|(low, _)| low < 1.0);
     if !verdict.is_of_geometry() {
         for trial in &report.trials {
             let reached = trial.measured().map_or(1.0, |(_, factor)| factor);
             check(
-                reached < best.speedup * WORTH_IT || (may_lose(trial) && says_so),
+                reached < best.speedup * WORTH_IT
+                    || (may_lose(trial) && (says_so || is_unlikely(trial, reached))),
                 format!(
                     "`{}` reached {reached}, and {} is chosen",
                     trial.plan, best.speedup

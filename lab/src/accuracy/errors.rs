@@ -5,8 +5,8 @@ use headstart::tune::interval::{FROM, Kind, Row};
 
 use super::record::{Record, Side};
 
-/// The shares of cases below an interval and up to its end.
-const ENDS: [f64; 2] = [0.05, 0.95];
+/// The shares of cases below an interval, up to its middle and up to its end.
+const ENDS: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// With fewer plans a row says nothing.
 const LEAST: usize = 30;
@@ -90,13 +90,11 @@ pub fn rows(records: &[Record]) -> Result<Vec<Row>> {
                 continue;
             }
             off.sort_by(f64::total_cmp);
-            let [low, high] = ENDS.map(|share| off[(share * (off.len() - 1) as f64).round() as usize]);
             at.sort_by(f64::total_cmp);
             rows.push(Row {
                 kind,
                 at: at[at.len() / 2],
-                low,
-                high,
+                off: ENDS.map(|share| off[(share * (off.len() - 1) as f64).round() as usize]),
             });
         }
     }
@@ -144,10 +142,11 @@ mod tests {
              //! `the_table_of_errors_is_that_of_the_records` of `headstart-lab`; `HEADSTART_BLESS=1` makes it anew.\n\n\
              use super::{Kind, Row};\n\npub(super) const ROWS: &[Row] = &[\n"
             .to_owned();
-        for Row { kind, at, low, high } in rows(&["h200", "h100"].map(record)).expect("plans") {
+        for Row { kind, at, off } in rows(&["h200", "h100"].map(record)).expect("plans") {
+            let [low, middle, high] = off;
             writeln!(
                 text,
-                "    Row::new(Kind::{kind:?}, {at:.2}, {low:.2}, {high:.2}),"
+                "    Row::new(Kind::{kind:?}, {at:.2}, [{low:.2}, {middle:.2}, {high:.2}]),"
             )
             .expect("a text");
         }
@@ -171,7 +170,7 @@ mod tests {
             let rows = rows(&[record(of)]).expect("plans");
             let all = known(&record(on)).expect("plans");
             let is_held = |own: &&Known| {
-                let (low, high) = errors(&rows, own.kind, own.simulated);
+                let [low, _, high] = errors(&rows, own.kind, own.simulated);
                 let off = own.measured[1] / own.simulated;
                 low.min(1.0) <= off && off <= high.max(1.0)
             };

@@ -234,6 +234,11 @@ impl LaunchState<'_> {
         Stop::check(self.options.stop, self.options.may_be_given_up)
     }
 
+    /// Whether a timed run ends where it is.
+    pub(crate) fn is_cut(&self) -> bool {
+        Stop::cuts(self.options.stop)
+    }
+
     pub(super) fn is_checking(&self) -> bool {
         self.options.mode == Mode::Checking
     }

@@ -55,11 +55,13 @@ impl MemorySystem {
         let memory = &mut self.cores[core];
         let count = sectors.count_ones();
         let start = memory.in_flight.start(now, count);
-        if start > now {
-            memory.port.block(start);
-        }
         let delivered = self.counters.dram_read_bytes;
-        let arrives = self.ask_l2(core, start, line, sectors, purpose);
+        // Until then other cores ask: a turn that is taken ahead of them, at what all share, would hold them up. So it has its turns as
+        // if it asked now, and comes as much later as it does not wait for them.
+        let queueing = self.counters.l2_queueing;
+        let asked = self.ask_l2(core, now, line, sectors, purpose);
+        let waited = self.counters.l2_queueing - queueing;
+        let arrives = asked + (start - now - waited).max(0.0);
         let bytes = (u64::from(count) * self.shape.sector_bytes()) as f64;
         // Device memory may deliver more than was asked for.
         let delivered = (self.counters.dram_read_bytes - delivered) as f64;
@@ -67,6 +69,12 @@ impl MemorySystem {
         self.counters.byte_cycles_from_memory += delivered.min(bytes) * (arrives - now);
         self.cores[core].in_flight.add(arrives, count);
         arrives
+    }
+
+    /// A core's next instructions for memory wait until what was asked for so far has room on its way.
+    pub(super) fn wait_for_room(&mut self, core: usize) {
+        let memory = &mut self.cores[core];
+        memory.port.block(memory.in_flight.last());
     }
 
     /// Requests data from L2, and from device memory if L2 misses: when the core has the data.

@@ -19,6 +19,8 @@ pub(super) struct InFlight {
     arriving: Box<[u32]>,
     /// The first moment that is not over, counted from the start.
     first: u64,
+    /// When the last of them was asked for.
+    last: Cycles,
 }
 
 impl InFlight {
@@ -29,10 +31,16 @@ impl InFlight {
             count: 0,
             arriving: vec![0; MOMENTS].into(),
             first: 0,
+            last: 0.0,
         }
     }
 
-    /// When `sectors` more may be asked for, from `now` on. More than the limit go alone.
+    /// When the last sectors were asked for, or may be.
+    pub(super) fn last(&self) -> Cycles {
+        self.last
+    }
+
+    /// When `sectors` more may be asked for, from `now` on, behind those before them. More than the limit go alone.
     pub(super) fn start(&mut self, now: Cycles, sectors: u32) -> Cycles {
         let now_moment = (now / MOMENT) as u64;
         while self.first < now_moment {
@@ -42,11 +50,12 @@ impl InFlight {
             }
             self.next_moment();
         }
-        let mut start = now;
+        let mut start = now.max(self.last);
         while self.count > 0 && self.count + sectors > self.limit {
             self.next_moment();
             start = self.first as f64 * MOMENT;
         }
+        self.last = start;
         start
     }
 

@@ -374,6 +374,7 @@ impl MemorySystem {
             let start = self.cores[core].port.take(now, self.timing.l1_miss);
             done = done.max(self.fetch(core, start, line, sectors, purpose));
         }
+        self.wait_for_room(core);
         done
     }
 
@@ -456,6 +457,7 @@ impl MemorySystem {
                 done = done.max(arrives);
             }
         }
+        self.wait_for_room(core);
         if replaces != Replaces::Any {
             done = done.max(self.pass_banks(core, access, taken));
         }

@@ -48,7 +48,7 @@ pub use pace::WORTH;
 #[doc(hidden)]
 pub use pace::{Behind, Course, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
-pub use report::{LaunchTime, PlaceProfile, Sample};
+pub use report::{Cut, LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 

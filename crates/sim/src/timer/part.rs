@@ -70,10 +70,14 @@ impl Part<'_> {
                 ..choose(FEW * most)
             };
             // Compared with none: its progress is not that of a whole sample.
-            let (result, _) = match self.job.simulate(simulated, Some(&few), None)? {
+            let (result, course) = match self.job.simulate(simulated, Some(&few), None)? {
                 Ok(ended) => ended,
                 Err(behind) => return Ok(Raced::Behind(behind)),
             };
+            if result.cut.is_some() {
+                let time = self.time(result, simulated, true);
+                return Ok(Raced::Ended(Box::new(time), course));
+            }
             if let Some(behind) = pace.behind_from_few(result.cycles) {
                 return Ok(Raced::Behind(behind));
             }
@@ -96,11 +100,11 @@ impl Part<'_> {
                 Ok(ended) => ended,
                 Err(behind) => return Ok(Raced::Behind(behind)),
             };
-            if simulated < wanted {
+            if simulated < wanted && result.cut.is_none() {
                 simulated = wanted;
                 continue;
             }
-            if self.cores == Cores::Sampled && simulated < busy {
+            if self.cores == Cores::Sampled && simulated < busy && result.cut.is_none() {
                 if !result.same_instructions {
                     simulated = busy;
                     continue;
@@ -129,6 +133,7 @@ impl Part<'_> {
             of_groups: self.groups,
             is_stratified,
             is_few: self.few.is_some(),
+            cut: result.cut,
         };
         report::launch_time(
             model,

@@ -7,6 +7,7 @@ use super::code::Code;
 use super::core::{Core, Groups, Shared};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::part::Part;
+use super::report::Cut;
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
 use super::standstill::Standstill;
@@ -87,7 +88,9 @@ pub(super) struct Simulated {
     pub resident_cycles: u64,
     /// Cycles of all simulated cores together, until the last one ended.
     pub core_cycles: f64,
+    /// Work-groups that have ended, or were cut, and to how many whole ones their work comes.
     pub groups: u64,
+    pub done: f64,
     pub balance: Balance,
     pub lives: Vec<(u64, u64)>,
     pub watched: Vec<Vec<Issue>>,
@@ -97,6 +100,8 @@ pub(super) struct Simulated {
     pub alike: bool,
     /// Whether the cores had as much work as each other.
     pub same_work: bool,
+    /// What is known of the rest, if the run was cut.
+    pub cut: Option<Cut>,
 }
 
 impl Simulated {
@@ -104,6 +109,17 @@ impl Simulated {
     pub(crate) fn steps(&self, groups: u64) -> f64 {
         let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
         (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
+    }
+
+    /// The same of a run that was cut after so many cycles, and this part of the work of so many work-groups. Where that is not known
+    /// the launch takes no less.
+    fn cut(self, end: u64, part: Option<f64>, groups: f64) -> Simulated {
+        Simulated {
+            cycles: end as f64 / part.unwrap_or(1.0),
+            done: part.map_or(self.done, |part| part * groups),
+            cut: Some(part.map_or(Cut::AtLeast, |_| Cut::ByWork)),
+            ..self
+        }
     }
 }
 
@@ -126,6 +142,8 @@ pub(super) struct Job<'l> {
     is_kept: bool,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
+    /// Steps of a work-group, if they were counted.
+    steps: Option<f64>,
     /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half of these.
     rounds: u64,
     /// Which stack of the card runs it.
@@ -219,6 +237,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         ),
         is_kept: cache == CacheState::Kept,
         reuse: survey.and_then(Survey::reuse),
+        steps: survey.map(|survey| survey.steps() / groups as f64),
         rounds: few.map_or(ROUNDS, |(_, rounds)| rounds),
         stack: timer.stack,
         watch: timer.watch,
@@ -390,6 +409,7 @@ impl Job<'_> {
         }
         let mut follower = Follower::new(self.code.program(), simulated, self.model.nanoseconds(1.0), pace);
         let mut end = 0;
+        let mut cut: Option<Option<f64>> = None;
         let mut standstill = Standstill::new(self.state.may_spin());
         // Kept here, so that a core that does nothing in a turn is not looked at.
         let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();
@@ -405,6 +425,11 @@ impl Job<'_> {
                 return Ok(Err(behind));
             }
             self.state.check_stop()?;
+            if self.state.is_cut() {
+                cut = Some(self.part_done(&cores, &shared.profile, ratio));
+                cores.iter_mut().for_each(|core| core.cut(end));
+                break;
+            }
             if standstill.is_reached(end, &mut cores) {
                 return Err(self.waits_for_ever(&cores, &shared.groups));
             }
@@ -412,7 +437,31 @@ impl Job<'_> {
         let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
         let course = follower.end(end, groups, |at| shared.profile[at].lanes);
         let result = summary(&cores, shared, self.places);
+        let result = match cut {
+            Some(part) => result.cut(end, part, self.launch.group_count() as f64 / ratio),
+            None => result,
+        };
         Ok(Ok((result, course)))
+    }
+
+    /// The part of their work that cores have done which do one part in `ratio` of the launch's: by the instructions of the
+    /// work-groups that have ended, or by the steps that were counted; none where neither tells.
+    fn part_done(&self, cores: &[Core<'_>], profile: &[InstructionProfile], ratio: f64) -> Option<f64> {
+        let ended: Vec<u64> = cores.iter().flat_map(|core| &core.work).copied().collect();
+        let (done, of_a_group) = match ended.len() {
+            0 => {
+                let instructions = self.code.instructions.iter().zip(profile);
+                let steps =
+                    instructions.map(|(code, own)| u64::from(code.end_step - code.first_step) * own.issued);
+                (steps.sum::<u64>(), self.steps?)
+            }
+            count => (
+                cores.iter().map(|core| core.issued).sum(),
+                ended.iter().sum::<u64>() as f64 / count as f64,
+            ),
+        };
+        let all = of_a_group * self.launch.group_count() as f64 / ratio;
+        Some((done as f64 / all).min(1.0)).filter(|part| *part > 0.0)
     }
 
     /// The error of a launch whose resident work-groups wait for what none of them does.
@@ -628,6 +677,7 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
         groups,
+        done: groups as f64,
         balance: cores
             .iter()
             .fold(Balance::default(), |all, core| all.and(core.balance)),
@@ -637,6 +687,7 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
         memory: memory.counters().clone(),
+        cut: None,
     }
 }
 

@@ -233,11 +233,13 @@ pub struct Timed {
 /// What tells how far the speedup of a run may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// The model's known errors, and its sample's.
+    /// The model's known errors, and those of a first look.
     Simulated {
-        /// The part by which the time of a sample of work-groups may be off, where there is one.
+        /// The part by which the speedup may be off as a first look.
         off: Option<f64>,
     },
+    /// Nothing does: the run was ended early.
+    Cut,
     /// The launches'.
     Measured {
         /// The least and the greatest speedup over the plain kernel in a round, where both were launched in turns.

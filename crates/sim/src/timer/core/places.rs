@@ -106,6 +106,34 @@ impl Core<'_> {
         }
     }
 
+    /// The run is cut: what is resident counts as ended.
+    pub(in crate::timer) fn cut(&mut self, now: u64) {
+        for slot in 0..self.groups.len() {
+            let ResidentGroup {
+                started,
+                issued,
+                alive,
+                ..
+            } = self.groups[slot];
+            if alive == 0 {
+                continue;
+            }
+            let life = now.saturating_sub(started);
+            let members = &self.sub_groups[slot * self.per_group..(slot + 1) * self.per_group];
+            for member in members.iter().filter(|member| member.state != State::Ended) {
+                self.resident_cycles += life;
+                self.balance.sub_groups.add(life);
+                self.balance.instructions.add(member.issued);
+            }
+            self.ended.push(now);
+            self.balance.groups.add(life);
+            if slot == 0 {
+                self.lives.push((started, now));
+            }
+            self.work.push(issued);
+        }
+    }
+
     /// A sub-group can continue: its scheduler may have to look at it earlier than planned.
     fn wake(&mut self, member: usize) {
         let index = member % self.schedulers.len();

@@ -24,6 +24,51 @@ fn many_rounds_of_work_groups_are_extrapolated() {
     assert!(error.abs() < 0.1, "{} {}", some.cycles, whole.cycles);
 }
 
+/// Runs that are cut at once: of work-groups that were counted the time follows, of others that it is no less.
+#[test]
+fn a_run_that_is_cut_says_how_long_it_would_take() {
+    static STOP: Stop = Stop::new();
+    let bench = || {
+        let mut bench = Bench::new("h200", &["core.count=2"]);
+        bench.timer = bench.timer.with_limits(&Options {
+            stop: Some(&STOP),
+            ..Options::FAST
+        });
+        bench
+    };
+    let whole = rows(&bench(), 240);
+    STOP.set_cut(true);
+    let cut = rows(&bench(), 240);
+    STOP.set_cut(false);
+    assert_eq!((cut.sample.cut, whole.sample.cut), (Some(Cut::AtLeast), None));
+    assert!(0.0 < cut.cycles && cut.cycles < whole.cycles, "{}", cut.cycles);
+    let items = 240 * 64;
+    let bench = bench();
+    let data = bench.buffer(Type::F32, items * 20, Pattern::Fractions { low: 1.0 });
+    let out = bench.buffer(Type::F32, items, Pattern::Constant(0));
+    STOP.set_cut(true);
+    let counted = bench.time_again(
+        ROWS,
+        240,
+        64,
+        vec![data, index(items * 20), out, index(items), index(20)],
+    );
+    STOP.set_cut(false);
+    assert!(
+        counted.sample.cut == Some(Cut::ByWork) && counted.cycles > 10.0 * cut.cycles,
+        "{} {}",
+        counted.cycles,
+        cut.cycles
+    );
+    let instructions = counted.instructions / whole.instructions;
+    assert!(
+        (0.7..1.4).contains(&instructions),
+        "{} {}",
+        counted.instructions,
+        whole.instructions
+    );
+}
+
 #[test]
 fn cores_with_a_work_group_more_have_as_much_more_of_the_memory() {
     // 200 work-groups: 68 cores have two, 64 have one. All wait for device memory.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{Bounds, LoopLoad, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Checked, Partial, Trial};
-use crate::tune::bench::Timed;
+use crate::tune::bench::{Spread, Timed};
 use crate::tune::check::perturb::Perturbed;
 use crate::tune::derived::Derived;
 use crate::tune::search::choose::Seen;
@@ -147,7 +147,11 @@ impl<'e> Ended<'e> {
                 true => self.open_kinds.len(),
                 false => self.telling_left(),
             },
-            at_most: self.bounds().map(|bounds| bounds.best_speedup),
+            // What a part of a run leaves to gain says nothing of the rest.
+            at_most: self
+                .bounds()
+                .filter(|_| self.baseline.spread != Spread::Cut)
+                .map(|bounds| bounds.best_speedup),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Between which values a speedup lies, in nine of ten cases.
 //!
 //! A measured speedup has the spread of the launches in turns. A simulated one has the model's error on plans of the same kind that
-//! gained about as much (`recorded`: rounds of launches on GPUs over simulated speedups, so that a GPU's own spread is in it), and
-//! that of the sample of work-groups. A plan whose interval reaches below 1.0 is not recommended.
+//! gained about as much (`recorded`: rounds of launches on GPUs over simulated speedups, so that a GPU's own spread is in it). The error
+//! of the sample of work-groups is in that, too: a plan and the plain kernel have the same sample, here as in the record. Only a first
+//! look adds an error of its own. A plan whose interval reaches below 1.0 is not recommended.
 
 use crate::prefetch::Plan;
 use crate::prefetch::plan::StrategyKind;
@@ -43,9 +44,9 @@ impl Kind {
         }
     }
 
-    /// The interval of this simulated speedup. `off` is the part by which the sample's time may be off, where it is known.
+    /// The interval of this simulated speedup. `off` is the part by which it may be off as a first look.
     pub fn around(self, speedup: f64, off: Option<f64>) -> (f64, f64) {
-        let (low, high) = errors(recorded::ROWS, self, speedup);
+        let [low, _, high] = errors(recorded::ROWS, self, speedup);
         // Two causes that have nothing to do with each other; the speedup itself is always possible.
         let (below, above) = (low.min(1.0).ln(), high.max(1.0).ln());
         let off = off.unwrap_or(0.0).ln_1p();
@@ -54,30 +55,34 @@ impl Kind {
             speedup * above.hypot(off).exp(),
         )
     }
+
+    /// The speedup that half of those reach that are simulated to have this one.
+    pub fn expected(self, speedup: f64) -> f64 {
+        let [_, middle, _] = errors(recorded::ROWS, self, speedup);
+        speedup * middle
+    }
 }
 
-/// The recorded errors of a kind from a simulated speedup on: the measured over the simulated one, where 5 and 95 % are lower.
+/// The recorded errors of a kind from a simulated speedup on: measured speedups over simulated ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The kind.
     pub kind: Kind,
     /// The middle one of the simulated speedups.
     pub at: f64,
-    /// Of twenty measured speedups over simulated ones, one is lower.
-    pub low: f64,
-    /// And one is higher.
-    pub high: f64,
+    /// Those than which one of twenty is lower, half are lower, and one of twenty is higher.
+    pub off: [f64; 3],
 }
 
 impl Row {
-    const fn new(kind: Kind, at: f64, low: f64, high: f64) -> Row {
-        Row { kind, at, low, high }
+    const fn new(kind: Kind, at: f64, off: [f64; 3]) -> Row {
+        Row { kind, at, off }
     }
 }
 
 /// The errors of a kind at a simulated speedup: between two rows, what lies between both, so that a plan that is expected to gain more
 /// is not refused beside one that gains less.
-pub fn errors(rows: &[Row], kind: Kind, speedup: f64) -> (f64, f64) {
+pub fn errors(rows: &[Row], kind: Kind, speedup: f64) -> [f64; 3] {
     let of = |kind| rows.iter().filter(move |row| row.kind == kind);
     let kind = if of(kind).next().is_some() {
         kind
@@ -88,11 +93,10 @@ pub fn errors(rows: &[Row], kind: Kind, speedup: f64) -> (f64, f64) {
     match (below, of(kind).find(|row| row.at > speedup)) {
         (Some(one), Some(other)) => {
             let part = (speedup - one.at) / (other.at - one.at);
-            let between = |one: f64, other: f64| one + part * (other - one);
-            (between(one.low, other.low), between(one.high, other.high))
+            std::array::from_fn(|end| one.off[end] + part * (other.off[end] - one.off[end]))
         }
-        (Some(row), None) | (None, Some(row)) => (row.low, row.high),
-        (None, None) => (1.0, 1.0),
+        (Some(row), None) | (None, Some(row)) => row.off,
+        (None, None) => [1.0; 3],
     }
 }
 
@@ -103,6 +107,7 @@ pub const FROM: [f64; 4] = [0.0, 0.97, 1.05, 1.3];
 pub(in crate::tune) fn of_plan(plan: &Plan, speedup: f64, timed: &Timed) -> Option<(f64, f64)> {
     match timed.spread {
         _ if plan.is_none() => None,
+        Spread::Cut => None,
         Spread::Simulated { off } => Some(Kind::of(plan).around(speedup, off)),
         Spread::Measured { paired } => paired,
     }

@@ -7,6 +7,7 @@ use crate::prefetch::plan::{Plan, Unroll};
 use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
+use crate::tune::search::interval::Kind;
 
 /// The findings that need reasons.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +164,14 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             let unsure = unsure(findings, plan, findings.threshold).map_or(String::new(), |low| {
                 let low = speedup(low);
-                format!(", if it is not slower than the plain kernel: in one of twenty cases this one is under {low}")
+                let half = match (findings.verdict, &factor) {
+                    // Not in doubt, since that is too little.
+                    (Verdict::LeaveIt, Reached::Exactly(reached)) => {
+                        format!(", in half of them under {}", speedup(Kind::of(plan).expected(*reached)))
+                    }
+                    _ => String::new(),
+                };
+                format!(", if it is not slower than the plain kernel: in one of twenty cases this one is under {low}{half}")
             });
             let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));
             // What rounds to the threshold is below it all the same.

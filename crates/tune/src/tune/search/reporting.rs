@@ -10,13 +10,16 @@ use crate::error::Result;
 use crate::evidence::{self, Roofline, accesses};
 use crate::ir::{Kernel, OpKind};
 use crate::report::{Best, Counter, Partial, Report, THRESHOLD, Verdict};
-use crate::tune::bench::{Judge, Timed};
+use crate::tune::bench::{Judge, Spread, Timed};
 use crate::tune::check::idle;
 use crate::tune::search::doubt::doubt;
 use crate::tune::search::judged::{PATIENCE, answer, explained};
 use crate::tune::search::known::known;
 use crate::tune::search::reasons::{Findings, reasons};
 use crate::tune::search::space::Space;
+
+/// What is in doubt where the plain kernel's run took too long.
+const CUT: &str = "That is what a part of its run says, which was ended early: a larger `--budget`, or a smaller launch, tells more.";
 
 impl Search<'_> {
     /// What was found, with its reasons.
@@ -53,7 +56,11 @@ impl Search<'_> {
             verdict => verdict,
         };
         // Where nothing was measured.
-        let doubt = bench.simulator().and_then(|_| doubt(verdict, &ended.trials));
+        let doubt = match ended.baseline.spread {
+            Spread::Cut => Some(CUT.to_owned()),
+            Spread::Simulated { .. } => doubt(verdict, &ended.trials),
+            Spread::Measured { .. } => None,
+        };
         let verdict = match doubt {
             Some(_) => Verdict::Undecided,
             None => verdict,

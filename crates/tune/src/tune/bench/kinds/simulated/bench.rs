@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crate::back::machine::Assembled;
 use crate::back::ptx;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{self, Code, Cores, LaunchTime, Pace, StallReason, Survey, Timer};
+use crate::device::sim::timer::{self, Code, Cores, Cut, LaunchTime, Pace, StallReason, Survey, Timer};
 use crate::device::sim::{Simulator, Stop};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::{Error, Result};
@@ -257,8 +257,11 @@ impl SimulatedBench {
                     false => TakenBy::Model,
                 },
             }),
-            spread: Spread::Simulated {
-                off: time.sample.within(),
+            spread: match time.sample.cut {
+                Some(_) => Spread::Cut,
+                None => Spread::Simulated {
+                    off: time.sample.speedup_within(),
+                },
             },
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
@@ -597,6 +600,19 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
              {} % of this",
             number::figures(100.0 * part)
         ),
+    };
+    let what = match sample.cut {
+        Some(Cut::ByWork) => {
+            format!(
+                "{what}; the run was ended early, and what was not done is taken to take as long as what was"
+            )
+        }
+        Some(Cut::AtLeast) => {
+            format!(
+                "{what}; the run was ended early, and the launch takes longer than this, how much is not known"
+            )
+        }
+        None => what,
     };
     let launch = match launch_ns(model) {
         Some(launch_ns) => format!("Each time contains the launch, {}", number::duration(launch_ns)),

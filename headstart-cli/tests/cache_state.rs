@@ -66,7 +66,7 @@ fn a_launch_that_finds_nothing_takes_longer_and_the_answer_says_so() {
     let warm = one.to_string();
     for said in [
         "the L2 cache as the launch before left it",
-        "`--l2 flushed` times",
+        "a launch with L2 `flushed` finds nothing",
     ] {
         assert!(warm.contains(said), "{said}: {warm}");
     }

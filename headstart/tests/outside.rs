@@ -37,12 +37,14 @@ impl Tools {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The floating-point and memory instructions of a text that come from lines that are `wanted`, counted from 1.
-    fn counts(&self, text: &str, wanted: impl Fn(usize) -> bool) -> Counts {
+    /// The floating-point and memory instructions of a text for a GPU that come from lines that are `wanted`, counted from 1.
+    fn counts(&self, text: &str, target: &str, wanted: impl Fn(usize) -> bool) -> Counts {
         let folder = tempfile::tempdir().expect("a folder");
         let [source, code] = ["k.ptx", "k.cubin"].map(|name| folder.path().join(name).display().to_string());
         fs::write(&source, text).expect("writable");
-        Tools::run(&self.ptxas, &["-arch=sm_90", "-lineinfo", "-o", &code, &source]);
+        // What is for one kind of GPU alone is assembled for that.
+        let arch = format!("-arch={}", if target.ends_with('a') { target } else { "sm_90" });
+        Tools::run(&self.ptxas, &[&arch, "-lineinfo", "-o", &code, &source]);
         let listing = Tools::run(&self.nvdisasm, &["-c", "-gp", &code]);
         let (mut counts, mut line) = (Counts::new(), 0);
         for said in listing.lines().map(str::trim) {
@@ -160,9 +162,11 @@ fn what_is_not_planned_is_assembled_as_it_was() {
         };
         seen += 1;
         let loops = planned_lines(imported, &added);
-        let plain = tools.counts(&imported.original.text, |line| !loops.contains(&line));
+        let plain = tools.counts(&imported.original.text, &imported.original.target, |line| {
+            !loops.contains(&line)
+        });
         let lines = plain_lines(&text);
-        let edited = tools.counts(&text, |line| {
+        let edited = tools.counts(&text, &imported.original.target, |line| {
             let own = line
                 .checked_sub(1)
                 .and_then(|line| lines.get(line).copied().flatten());

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! cargo build --release -p headstart --example campaign
-//! HEADSTART_TOOLS=/usr/local/cuda target/release/examples/campaign gpu --minutes 9 --folder DIR
+//! HEADSTART_TOOLS=/usr/local/cuda HEADSTART_PTXAS=/usr/local/cuda/bin/ptxas target/release/examples/campaign gpu --minutes 9 --folder DIR
 //! HEADSTART_TOOLS=/usr/local/cuda target/release/examples/campaign edits --folder DIR
 //! ```
 //!
-//! It goes on where the folder's `summary.json` ends, or starts at a seed of its own; `differences.jsonl` has what was found. `edits`
-//! reads what plans make of the same entries again and asks the engine, where there is no GPU. Exit status: 0 no difference, 1 some,
-//! 2 it could not go on. The test `source` tries plans on random programs and graphs on the engine: `HEADSTART_SOURCES` and
-//! `HEADSTART_COMPILED` say how many.
+//! Without `HEADSTART_PTXAS` the driver compiles, which takes several times as long. It goes on where the folder's `summary.json` ends,
+//! or starts at a seed of its own; `differences.jsonl` has what was found. `edits` reads what plans make of the same entries again and
+//! asks the engine, where there is no GPU. Exit status: 0 no difference, 1 some, 2 it could not go on. The test `source` tries plans on
+//! random programs and graphs on the engine: `HEADSTART_SOURCES` and `HEADSTART_COMPILED` say how many.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -267,7 +267,7 @@ impl Function {
         Ok(Function(Arc::new(loaded)))
     }
 
-    /// Copies bytes of a buffer to a variable of the module, in the queue's order, without waiting: as many as it has.
+    /// Copies bytes of a buffer to a variable of the module, at most the variable's size. The copy is queued, not awaited.
     pub(crate) fn fill_variable(
         &self,
         name: &str,
@@ -278,7 +278,7 @@ impl Function {
         from.copy_out(range.0, variable, bytes)
     }
 
-    /// Copies a variable of the module to bytes of a buffer, likewise.
+    /// Copies a variable of the module to bytes of a buffer, in the same way.
     pub(crate) fn fetch_variable(
         &self,
         name: &str,

@@ -111,8 +111,8 @@ impl Simulated {
         (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
     }
 
-    /// The same of a run that was cut after so many cycles, and this part of the work of so many work-groups. Where that is not known
-    /// the launch takes no less.
+    /// The result of a run that was cut at cycle `end`, when it had done this `part` of the work of its `groups`. Without a part the
+    /// cycles are a lower bound.
     fn cut(self, end: u64, part: Option<f64>, groups: f64) -> Simulated {
         Simulated {
             cycles: end as f64 / part.unwrap_or(1.0),

@@ -17,16 +17,12 @@ use crate::tune::subject::workload::{ArgumentSpec, PlacedMemory, Workload};
 /// its variables hold.
 pub(super) fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let passed = passed(workload);
-    let of_params = passed.iter().filter_map(|passed| match passed {
-        Passed::Param(param) | Passed::Held(param) => Some(*param),
-        Passed::Byte(_) => None,
-    });
-    let places: HashMap<usize, usize> = of_params
-        .map(|param| {
-            let is_own =
-                |own: &Passed| matches!(own, Passed::Param(own) | Passed::Held(own) if *own == param);
-            // Each is there.
-            (param, passed.iter().position(is_own).unwrap_or(0))
+    let places: HashMap<usize, usize> = passed
+        .iter()
+        .enumerate()
+        .filter_map(|(place, passed)| match passed {
+            Passed::Param(param) | Passed::Held(param) => Some((*param, place)),
+            Passed::Byte(_) => None,
         })
         .collect();
     let of = |passed: &Passed| match *passed {

@@ -20,6 +20,7 @@
 //! whose address it does not know to be the same for all, even under a predicate of one lane; under the
 //! predicate of `elect.sync` it writes one instruction.
 
+use super::bounds::{has_bounds, is_copied};
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
@@ -37,15 +38,6 @@ const BULK: i64 = 16;
 /// The name of the array of scratch words that L1 hints copy to.
 pub(super) const SCRATCH: &str = "prefetch_scratch";
 
-/// Whether the memory behind this pointer has bounds that an L1 hint can be checked against.
-fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
-    let facts = roots
-        .of(ptr)
-        .and_then(|root| kernel.param_of(root))
-        .and_then(|param| param.facts);
-    facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
-}
-
 /// The instruction of each prefetch of a kernel.
 pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
     let roots = Roots::find(kernel);
@@ -61,8 +53,7 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         else {
             return;
         };
-        let copied =
-            hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, &roots, *ptr);
+        let copied = is_copied(kernel, &roots, *ptr, *hint, options);
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
@@ -263,11 +254,9 @@ impl Emitter<'_> {
     /// first, if something nontemporal can.
     pub(super) fn prepare_prefetches(&mut self) {
         let (mut copied, mut evicted_first) = (false, false);
-        let by_copy = self.options.l1 == L1Hint::Copy;
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, scope, .. } = &op.kind {
-                let copies =
-                    by_copy && hint.level == CacheLevel::L1 && has_bounds(self.kernel, &self.roots, *ptr);
+                let copies = is_copied(self.kernel, &self.roots, *ptr, *hint, self.options);
                 copied |= copies;
                 evicted_first |= hint.nontemporal && (copies || *scope == PrefetchScope::Bulk);
             }

@@ -9,7 +9,12 @@
 //! It is about the text, not about what is read from it: an instruction that is not understood reads all of its registers and
 //! writes none for certain. Too many registers may be live, never too few.
 
+use std::collections::BTreeSet;
+
 use super::tree::{Body, Instruction, Operand, Register, Statement};
+use super::{body, entries_of, parse};
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
 
 /// Registers as bits.
 type Set = Vec<u64>;
@@ -84,6 +89,31 @@ impl<'b, 't> Live<'b, 't> {
         }
         transfer(instruction, live);
     }
+}
+
+/// The registers, by name, that an entry reads and nothing writes.
+///
+/// # Errors
+/// There is no such entry, or its body cannot be read.
+pub fn never_written(text: &str, entry: &str) -> Result<BTreeSet<String>> {
+    let module = parse::module(text)?;
+    let function = entries_of(&module).find(|own| own.name == entry);
+    let function = function.ok_or_else(|| Error::input(format!("there is no entry {}", quoted(entry))))?;
+    let body = body::body(text, function)?;
+    let written = body.definitions();
+    let mut found = BTreeSet::new();
+    let mut read = |register: Register| {
+        if !written.contains_key(&register) {
+            found.insert(body.registers[register as usize].name.to_owned());
+        }
+    };
+    for instruction in body.instructions() {
+        instruction.guard.iter().for_each(|(guard, _)| read(*guard));
+        for operand in instruction.read() {
+            operand.for_each_register(&mut read);
+        }
+    }
+    Ok(found)
 }
 
 /// Some of a body's registers.
@@ -162,5 +192,8 @@ mod tests {
         assert!(is_live(header, "%r4"));
         let behind = header + 6;
         assert!(is_live(behind, "%r1") && is_live(behind, "%r3") && !is_live(behind, "%r2"));
+        let unset = never_written(text, "t").unwrap();
+        assert_eq!(unset.iter().collect::<Vec<_>>(), ["%p2"]);
+        assert!(never_written(text, "other").is_err());
     }
 }

@@ -1,40 +1,51 @@
 //! The bounds of memory that hints to L1 are checked against: such a hint is a copy, which may not lead beyond.
 
 use super::{L1Hint, Options};
-use crate::ir::{CacheHint, CacheLevel, Kernel, OpKind, Value};
+use crate::ir::{CacheHint, CacheLevel, Kernel, OpKind, Type, Value};
 use crate::roots::Roots;
 
-/// Whether the memory behind this pointer has bounds that an L1 hint can be checked against.
-pub(super) fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
-    let facts = roots
-        .of(ptr)
-        .and_then(|root| kernel.param_of(root))
-        .and_then(|param| param.facts);
-    facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
+/// Where memory begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The pointer to its first element, which a word of four bytes may start at.
+    pub start: Value,
+    /// The number of its elements, an `I64`.
+    pub length: Value,
+    pub element: Type,
 }
 
-/// Whether a prefetch becomes a copy under a bounds check.
-pub(super) fn is_copied(
-    kernel: &Kernel,
-    roots: &Roots,
-    ptr: Value,
-    hint: CacheHint,
-    options: &Options,
-) -> bool {
-    hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, roots, ptr)
+impl Bounds {
+    /// Those of the memory behind a pointer, if they are known.
+    pub(super) fn of(kernel: &Kernel, roots: &Roots, ptr: Value) -> Option<Bounds> {
+        let start = roots.of(ptr)?;
+        let facts = kernel.param_of(start)?.facts.filter(|facts| facts.align >= 4)?;
+        Some(Bounds {
+            start,
+            length: facts.length?,
+            element: facts.element,
+        })
+    }
+
+    /// The same for a prefetch that becomes a copy; none for others.
+    pub(super) fn of_copy(
+        kernel: &Kernel,
+        roots: &Roots,
+        (ptr, hint): (Value, CacheHint),
+        options: &Options,
+    ) -> Option<Bounds> {
+        let copies = hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy;
+        copies.then(|| Bounds::of(kernel, roots, ptr)).flatten()
+    }
 }
 
-/// The starts and lengths of memory that bounds checks read, beside the operands of the kernel's operations.
+/// The starts and lengths that bounds checks read, beside the operands of the kernel's operations.
 pub(super) fn read_by_bounds_checks(kernel: &Kernel, roots: &Roots, options: &Options) -> Vec<Value> {
     let mut read = Vec::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Prefetch { ptr, hint, .. } = op.kind
-            && is_copied(kernel, roots, ptr, hint, options)
-            && let Some(root) = roots.of(ptr)
+            && let Some(bounds) = Bounds::of_copy(kernel, roots, (ptr, hint), options)
         {
-            let facts = kernel.param_of(root).and_then(|param| param.facts);
-            read.push(root);
-            read.extend(facts.and_then(|facts| facts.length));
+            read.extend([bounds.start, bounds.length]);
         }
     });
     read

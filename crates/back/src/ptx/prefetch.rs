@@ -20,7 +20,7 @@
 //! whose address it does not know to be the same for all, even under a predicate of one lane; under the
 //! predicate of `elect.sync` it writes one instruction.
 
-use super::bounds::{has_bounds, is_copied};
+use super::bounds::Bounds;
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
@@ -53,7 +53,7 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         else {
             return;
         };
-        let copied = is_copied(kernel, &roots, *ptr, *hint, options);
+        let copied = Bounds::of_copy(kernel, &roots, (*ptr, *hint), options).is_some();
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
@@ -191,21 +191,11 @@ impl Emitter<'_> {
 
     /// Writes an L1 hint for the word that holds the byte at `offset`. False if it has no bounds to check.
     fn prefetch_to_l1(&mut self, ptr: Value, offset: i64, nontemporal: bool) -> bool {
-        let Some(scratch) = self
-            .scratch
-            .clone()
-            .filter(|_| has_bounds(self.kernel, &self.roots, ptr))
-        else {
+        let bounds = Bounds::of(self.kernel, &self.roots, ptr);
+        let Some((scratch, bounds)) = self.scratch.clone().zip(bounds) else {
             return false;
         };
-        let Some(root) = self.roots.of(ptr) else {
-            return false;
-        };
-        let Some(facts) = self.kernel.param_of(root).and_then(|param| param.facts) else {
-            return false;
-        };
-        let Some(length) = facts.length else { return false };
-        let element = facts.element.bytes();
+        let (root, length, element) = (bounds.start, bounds.length, bounds.element.bytes());
 
         let inside = self.temporary(Class::Predicate);
         let exact = match self.definition(ptr) {
@@ -256,7 +246,8 @@ impl Emitter<'_> {
         let (mut copied, mut evicted_first) = (false, false);
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, scope, .. } = &op.kind {
-                let copies = is_copied(self.kernel, &self.roots, *ptr, *hint, self.options);
+                let bounds = Bounds::of_copy(self.kernel, &self.roots, (*ptr, *hint), self.options);
+                let copies = bounds.is_some();
                 copied |= copies;
                 evicted_first |= hint.nontemporal && (copies || *scope == PrefetchScope::Bulk);
             }

@@ -64,7 +64,7 @@ pub(super) struct Contracted {
     /// Products and sums for which the assembler may choose otherwise in other code.
     pub left: HashSet<Value>,
     /// Sums of two products, or of a product of a product: where a factor is known the assembler may fuse the other one.
-    pub of_two_products: HashSet<Value>,
+    pub of_products: HashSet<Value>,
     /// The sums of a known choice.
     pub known: Known,
 }
@@ -116,14 +116,14 @@ pub(super) fn contract(
         loops: 0,
         left: HashSet::new(),
         alike: HashSet::new(),
-        of_two_products: HashSet::new(),
+        of_products: HashSet::new(),
         known: Known::default(),
     };
     fuser.region(&mut body);
     let Fuser {
         mut left,
         alike,
-        of_two_products,
+        of_products,
         open_sums,
         known,
         ..
@@ -153,7 +153,7 @@ pub(super) fn contract(
     Contracted {
         open_sums,
         left: undecided,
-        of_two_products,
+        of_products,
         known,
     }
 }
@@ -178,9 +178,9 @@ fn left_open() -> Error {
 }
 
 /// Why the planned loop of this number cannot be copied, if that is so: the assembler decides by the code around about sums in it
-/// (`left`), or by what it knows in a copy (`of_two_products`), or the known choice is to fuse one, which text does not state; or it decides about one that takes a product of the
-/// loop, made in another iteration or taken behind the loop: it may move the product there and fuse both, and does so otherwise
-/// where copies follow each other.
+/// (`left`), or by what it knows in a copy (`of_products`), or the known choice is to fuse one, which text does not state; or it
+/// decides about one that takes a product of the loop, made in another iteration or taken behind the loop: it may move the product
+/// there and fuse both, and does so otherwise where copies follow each other.
 pub(super) fn in_copies(
     kernel: &Kernel,
     open: &HashSet<Value>,
@@ -189,7 +189,7 @@ pub(super) fn in_copies(
 ) -> Option<Undecided> {
     let Contracted {
         left,
-        of_two_products,
+        of_products,
         known,
         ..
     } = contracted;
@@ -232,7 +232,7 @@ pub(super) fn in_copies(
     });
     body.walk(&mut |op| {
         let is_odd = |result: &Value| {
-            [left, of_two_products, &known.fused]
+            [left, of_products, &known.fused]
                 .iter()
                 .any(|odd| odd.contains(result))
         };
@@ -319,7 +319,7 @@ struct Fuser<'k> {
     left: HashSet<Value>,
     /// Products and sums that the assembler fuses in the same way in any surrounding code.
     alike: HashSet<Value>,
-    of_two_products: HashSet<Value>,
+    of_products: HashSet<Value>,
     known: Known,
 }
 
@@ -349,10 +349,11 @@ enum Sign {
 }
 
 impl Fuser<'_> {
-    /// Remembers a sum with a product that has a product for a factor: where the other factor is known to be 1 that one is fused.
+    /// Remembers a sum with a product that has a product for a factor: where the other factor is known to be 1 that one is fused, and
+    /// may be in straight code if it stands in front of the loop.
     fn of_factors(&mut self, sum: Value, factors: [Value; 2]) {
         if factors.iter().any(|factor| self.products.contains_key(factor)) {
-            self.of_two_products.insert(sum);
+            self.of_products.insert(sum);
         }
     }
 
@@ -398,7 +399,7 @@ impl Fuser<'_> {
                         [None, Some(_)] if !self.is_product(a) => self.is_alike(&op, a, b),
                         // Two products without another use: it fuses the same one everywhere but in copies.
                         [Some(_), Some(_)] => {
-                            self.of_two_products.insert(op.results[0]);
+                            self.of_products.insert(op.results[0]);
                             self.is_alike(&op, a, b);
                         }
                         _ => {

@@ -12,9 +12,8 @@
 use std::collections::BTreeSet;
 
 use super::tree::{Body, Instruction, Operand, Register, Statement};
-use super::{body, entries_of, parse};
-use crate::error::{Error, Result};
-use crate::suggest::quoted;
+use super::{body, entry_of, parse};
+use crate::error::Result;
 
 /// Registers as bits.
 type Set = Vec<u64>;
@@ -97,9 +96,7 @@ impl<'b, 't> Live<'b, 't> {
 /// There is no such entry, or its body cannot be read.
 pub fn never_written(text: &str, entry: &str) -> Result<BTreeSet<String>> {
     let module = parse::module(text)?;
-    let function = entries_of(&module).find(|own| own.name == entry);
-    let function = function.ok_or_else(|| Error::input(format!("there is no entry {}", quoted(entry))))?;
-    let body = body::body(text, function)?;
+    let body = body::body(text, entry_of(&module, entry)?)?;
     let written = body.definitions();
     let mut found = BTreeSet::new();
     let mut read = |register: Register| {

@@ -254,6 +254,12 @@ fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m 
     module.functions.iter().filter(|function| function.is_entry)
 }
 
+/// The entry of this name.
+fn entry_of<'m, 't>(module: &'m tree::Module<'t>, name: &str) -> Result<&'m Function<'t>> {
+    let entry = entries_of(module).find(|own| own.name == name);
+    entry.ok_or_else(|| Error::input(format!("there is no entry {}", quoted(name))))
+}
+
 /// Turns one entry into a verified kernel. It is read from a text without the others.
 fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     let (text, whole) = alone::alone(&of.shared_text(), &of.tree, name);

@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use super::inline::callee;
 use super::tree::{Body, Function, Instruction, Module, Operand, Statement};
-use super::{body, entries_of, parse};
-use crate::error::{Error, Result};
-use crate::suggest::quoted;
+use super::{body, entry_of, parse};
+use crate::error::Result;
 
 /// A statement that names variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +54,7 @@ pub struct References {
 /// There is no such entry, or a body cannot be read.
 pub(super) fn references(text: &str, entry: &str, variables: &HashSet<&str>) -> Result<References> {
     let module = parse::module(text)?;
-    let first = entries_of(&module).find(|own| own.name == entry);
-    let first = first.ok_or_else(|| Error::input(format!("there is no entry {}", quoted(entry))))?;
+    let first = entry_of(&module, entry)?;
     let mut found = References {
         all: Vec::new(),
         through_registers: Vec::new(),

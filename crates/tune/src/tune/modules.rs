@@ -133,7 +133,10 @@ pub fn derived_module(
     settings: Option<Settings>,
 ) -> Result<PlannedModule> {
     let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
-    planned(&subject, plan, None, |applied: &Checked<'_>| {
+    let unchecked = settings
+        .is_none()
+        .then_some("No launch was run with the plan: it is not checked.");
+    planned(&subject, plan, unchecked, |applied: &Checked<'_>| {
         settings.map(|settings| applied.run(settings)).transpose()
     })
 }

@@ -174,6 +174,22 @@ fn refused(text: &str, plan: &str) -> Option<String> {
 }
 
 #[test]
+fn a_module_without_a_check_says_so() {
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let plan: Plan = "unroll:2".parse().expect("a plan");
+    let written = |settings: Option<Settings>| {
+        let module = derived_module(MODULE, "first.ptx", Some("gather"), &launch, &plan, settings);
+        module.expect("it is legal").text
+    };
+    let checked = Settings {
+        launches: 20,
+        ..Settings::default()
+    };
+    assert!(!written(Some(checked)).contains("not checked"));
+    assert!(written(None).contains("// No launch was run with the plan: it is not checked."));
+}
+
+#[test]
 fn registers_of_blocks_inside_are_an_iteration_s_own() {
     let of_block = |lines: &str| {
         looped(

@@ -23,7 +23,7 @@
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
-use super::{L1Hint, Options, PtxTarget};
+use super::{Options, PtxTarget};
 use crate::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheHint, CacheLevel, Kernel, Op, OpKind, PrefetchScope, Value};
 use crate::roots::Roots;
@@ -61,8 +61,7 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         else {
             return;
         };
-        let copied =
-            hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, &roots, *ptr);
+        let copied = hint.level == CacheLevel::L1 && has_bounds(kernel, &roots, *ptr);
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
@@ -71,15 +70,10 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
                 "cp.async",
                 "an asynchronous copy to a scratch word fills L1; the L1 hint of the device fills L2 only",
             ),
-            CacheLevel::L1 if options.l1 == L1Hint::Copy => (
-                Some(CacheLevel::L2),
-                "prefetch.global.L2",
-                "only a copy fills L1, and the bounds that it needs are not known",
-            ),
             CacheLevel::L1 => (
                 Some(CacheLevel::L2),
                 "prefetch.global.L2",
-                "the L1 hint of the device fills L2 only",
+                "only a copy fills L1, and the bounds that it needs are not known",
             ),
             _ if in_bulk => (
                 Some(CacheLevel::L2),
@@ -263,11 +257,9 @@ impl Emitter<'_> {
     /// first, if something nontemporal can.
     pub(super) fn prepare_prefetches(&mut self) {
         let (mut copied, mut evicted_first) = (false, false);
-        let by_copy = self.options.l1 == L1Hint::Copy;
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, scope, .. } = &op.kind {
-                let copies =
-                    by_copy && hint.level == CacheLevel::L1 && has_bounds(self.kernel, &self.roots, *ptr);
+                let copies = hint.level == CacheLevel::L1 && has_bounds(self.kernel, &self.roots, *ptr);
                 copied |= copies;
                 evicted_first |= hint.nontemporal && (copies || *scope == PrefetchScope::Bulk);
             }

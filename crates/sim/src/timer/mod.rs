@@ -26,6 +26,7 @@ mod part;
 pub(crate) mod profile;
 mod report;
 mod run;
+mod simulated;
 mod slowest;
 mod stalls;
 mod standstill;

@@ -2,7 +2,8 @@
 
 use super::pace::{FEW, Pace};
 use super::report::{self, Sample};
-use super::run::{CORES_OF_STRATA, CORES_TO_AVERAGE, Job, LEAST_ROUNDS, SHORT, SOON, Simulated, WHILE};
+use super::run::{CORES_OF_STRATA, CORES_TO_AVERAGE, Job, LEAST_ROUNDS, SHORT, SOON, WHILE};
+use super::simulated::Simulated;
 use super::survey::{Chosen, Survey};
 use super::{Cores, LaunchTime, Raced};
 use crate::Result;

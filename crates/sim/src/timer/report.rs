@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::balance::Balance;
 use super::code::Code;
 use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
-use super::run::Simulated;
+use super::simulated::Simulated;
 use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
 use crate::device::Counters;
 use crate::ir::Place;

@@ -12,6 +12,8 @@
 //! anything is written out: thirty functions that each call the next one twice are a billion calls. Calls through a pointer, under a
 //! predicate, and of functions that call themselves stay: nothing is known of what they do.
 
+mod counted;
+
 use std::collections::{HashMap, HashSet};
 
 use super::body;
@@ -22,9 +24,6 @@ use super::tree::{
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
-
-/// Most calls inside each other.
-const DEEPEST_CALL: usize = 32;
 
 /// The body of an entry, with the bodies of what it calls.
 ///
@@ -46,33 +45,6 @@ pub(super) fn expanded<'t>(text: &'t str, module: &Module<'t>, entry: &Function<
     expander.count(&own, &mut HashMap::new(), 0)?.check()?;
     expander.append(entry, own, &mut Frame::default(), 0)?;
     Ok(expander.result)
-}
-
-/// What a function's body becomes once its calls are written out.
-#[derive(Clone, Copy, Default)]
-struct Expanded {
-    statements: u64,
-    registers: u64,
-    /// Calls inside each other.
-    depth: usize,
-}
-
-impl Expanded {
-    fn check(self) -> Result<()> {
-        let limits = [
-            (self.statements, limits::OPERATIONS, "instructions"),
-            (self.registers, body::MOST_REGISTERS, "registers"),
-        ];
-        for (count, most, what) in limits {
-            if count > most as u64 {
-                return Err(Error::input(format!(
-                    "with the functions that are called, the entry has too many {what}"
-                ))
-                .accepted(format!("at most {most}")));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The call that a statement is.
@@ -126,103 +98,6 @@ struct Frame<'t> {
 }
 
 impl<'m, 't> Expander<'m, 't> {
-    /// What a body becomes, each function counted once. At least: copies of parameters are not counted.
-    fn count(
-        &mut self,
-        own: &Body<'t>,
-        counted: &mut HashMap<&'t str, Expanded>,
-        depth: usize,
-    ) -> Result<Expanded> {
-        let mut all = Expanded {
-            statements: own.statements.len() as u64,
-            registers: own.registers.len() as u64,
-            depth: 0,
-        };
-        for call in own.statements.iter().filter_map(call) {
-            let Some(function) = callee(call).and_then(|callee| self.function(callee)) else {
-                continue;
-            };
-            let inner = match counted.get(function.name) {
-                Some(&known) => known,
-                None if depth >= DEEPEST_CALL => Expanded::default(),
-                None => {
-                    let body = self.body(function)?;
-                    let inner = self.count(&body, counted, depth + 1)?;
-                    counted.insert(function.name, inner);
-                    inner
-                }
-            };
-            if depth + inner.depth >= DEEPEST_CALL {
-                let error = Error::input(format!(
-                    "the calls of {} are nested too deeply",
-                    quoted(function.name)
-                ));
-                let error = error.accepted(format!("at most {DEEPEST_CALL} calls inside each other"));
-                return Err(error.at(format!("line {}", call.line)));
-            }
-            all.statements = all.statements.saturating_add(inner.statements);
-            all.registers = all.registers.saturating_add(inner.registers);
-            all.depth = all.depth.max(inner.depth + 1);
-        }
-        Ok(all)
-    }
-
-    /// A function of the module that can be written out.
-    fn function(&self, name: &str) -> Option<&'m Function<'t>> {
-        self.defined(name)
-            .filter(|function| !self.recursive.contains(function.name))
-    }
-
-    /// A function of the module that can be called and has a body.
-    fn defined(&self, name: &str) -> Option<&'m Function<'t>> {
-        let mut functions = self.module.functions.iter();
-        functions.find(|function| function.name == name && !function.is_entry)
-    }
-
-    /// The functions below a body that call themselves, and those that cannot be read.
-    fn in_circles(&mut self, own: &Body<'t>) -> HashSet<&'t str> {
-        let mut calls: HashMap<&'t str, Vec<&'t str>> = HashMap::new();
-        let mut found = HashSet::new();
-        let mut work = self.called(own);
-        while let Some(function) = work.pop() {
-            if calls.contains_key(function.name) {
-                continue;
-            }
-            let below = match self.body(function) {
-                Ok(body) => self.called(&body),
-                Err(_) => {
-                    found.insert(function.name);
-                    Vec::new()
-                }
-            };
-            calls.insert(
-                function.name,
-                below.iter().map(|function| function.name).collect(),
-            );
-            work.extend(below);
-        }
-        for &name in calls.keys() {
-            let (mut seen, mut work) = (HashSet::new(), calls[name].clone());
-            while let Some(below) = work.pop() {
-                if seen.insert(below) {
-                    work.extend(&calls[below]);
-                }
-            }
-            if seen.contains(name) {
-                found.insert(name);
-            }
-        }
-        found
-    }
-
-    fn called(&self, own: &Body<'t>) -> Vec<&'m Function<'t>> {
-        let calls = own.statements.iter().filter_map(call);
-        calls
-            .filter_map(callee)
-            .filter_map(|callee| self.defined(callee))
-            .collect()
-    }
-
     /// A function's body, as it is written.
     fn body(&mut self, function: &Function<'t>) -> Result<Body<'t>> {
         if let Some(own) = self.bodies.get(function.name) {

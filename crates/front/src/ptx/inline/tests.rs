@@ -1,6 +1,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use super::counted::DEEPEST_CALL;
 use super::*;
 use crate::ptx::parse;
 

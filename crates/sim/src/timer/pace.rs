@@ -98,7 +98,7 @@ pub struct Behind {
     /// The part of its work that the leader had done at that time.
     pub after: f64,
     /// About the speedup that it would have reached.
-    pub estimate: f64,
+    pub(crate) estimate: f64,
     /// Its upper bound.
     pub at_most: f64,
 }

@@ -92,7 +92,7 @@ pub struct Sample {
     /// Whether work-groups differ, and those that were simulated were chosen to stand for all.
     pub is_stratified: bool,
     /// Whether it is smaller than what one takes: [`Cores::Few`](super::Cores::Few).
-    pub is_few: bool,
+    pub(crate) is_few: bool,
     /// How the launch's time follows, if the run was ended early.
     pub cut: Option<Cut>,
 }

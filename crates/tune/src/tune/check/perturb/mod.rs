@@ -106,7 +106,7 @@ pub struct Agreed {
     /// They left the same.
     pub launches: u64,
     /// The plan is not for such launches: its kernel says so itself, or relies on lengths that it was told.
-    pub not_for: u64,
+    pub(crate) not_for: u64,
 }
 
 impl Engine {

@@ -65,8 +65,9 @@ pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
 pub use fields::{is_member, parameter_names};
 pub use lexer::{NEXT_LINE, line_at};
+pub use live::read_unset;
 pub use loop_text::{CutRegister, LoopInText, Target};
-pub use original::{Cut, Origin, Original, WORKSPACE_BYTES};
+pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub(crate) use references::References;
 pub use references::{Reference, VariableUse};
 

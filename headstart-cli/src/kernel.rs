@@ -291,7 +291,7 @@ impl Module {
     ///
     /// # Errors
     /// The plan is not legal, its kernel cannot stand in the module, or it went wrong on a launch.
-    pub fn planned(&self, plan: &Plan, settings: Settings) -> Result<String> {
+    pub fn planned(&self, plan: &Plan, settings: Option<Settings>) -> Result<String> {
         let (text, file, entry) = (&self.text, &self.file, self.entry.as_deref());
         let planned = tune::derived_module(text, file, entry, &self.launch, plan, settings);
         Ok(planned.map_err(|error| error.within(&self.file))?.text)

@@ -37,11 +37,17 @@ fn planned(kernel: &Kernel, plan: &str) -> Kernel {
 
 /// Runs a kernel on buffers of `elements` elements, with `n` as its last argument: the value that it stores.
 fn result(device: &Simulator, kernel: Kernel, elements: u64, n: u64) -> i32 {
+    let map: Vec<i32> = (0..elements as i32).rev().collect();
+    result_of(device, kernel, &map, n)
+}
+
+/// The same for this map.
+fn result_of(device: &Simulator, kernel: Kernel, map: &[i32], n: u64) -> i32 {
     let ty = kernel.ty(kernel.params[6].value);
+    let elements = map.len();
     let program = device.compile(&kernel.into()).expect("it compiles");
     let queue = device.queue().expect("a thread");
-    let map: Vec<i32> = (0..elements as i32).rev().collect();
-    let map = TypedBuffer::from_slice(device, &map).expect("it fits");
+    let map = TypedBuffer::from_slice(device, map).expect("it fits");
     let a: Vec<i32> = (0..elements as i32).map(|i| i * i + 1).collect();
     let a = TypedBuffer::from_slice(device, &a).expect("it fits");
     let out = TypedBuffer::from_slice(device, &[0i32]).expect("it fits");
@@ -112,4 +118,28 @@ fn few_guards_stay_as_they_are() {
     let plain = gather("i64", "lt.u", "0");
     let text = print(&clean(&planned(&plain, "a=rolling-async:4")));
     assert!(!text.contains("token, token"), "{text}");
+}
+
+/// Behind an exit an address may lie in the memory and not be aligned, and no iteration loads from there.
+#[test]
+fn early_loads_behind_exits_are_aligned() {
+    let device = Simulator::untimed();
+    let text = print(&gather("i64", "lt.u", "0"))
+        .replace("%q = address %a + %k64 * 4\n", "%q = address %a + %k64 * 1\n");
+    let exit = "%last = eq %k, 77:i32\nif %last { break %sum } else { yield }\n";
+    let at = text.find("%k64 = ").expect("an index");
+    let text = format!("{}{exit}{}", &text[..at], &text[at..]);
+    let plain = parse(&text, "test").expect("it parses");
+    verify(&plain).expect("it is right");
+    let offsets = [0, 8, 4, 77, 1, 2, 3, 5];
+    let found = |kernel: Kernel| result_of(&device, kernel, &offsets, 8);
+    let expected = found(plain.clone());
+    for plan in [
+        "a=batched-registers:4",
+        "unroll:4",
+        "a=rolling-async:2",
+        "a=rolling-registers:4",
+    ] {
+        assert_eq!(found(planned(&plain, plan)), expected, "{plan}");
+    }
 }

@@ -9,8 +9,8 @@
 //!
 //! An early value repeats the *slice* of the loop's body that it depends on, with each counter moved ahead.
 //! A loaded operand comes from where the plan already has it ([`Early::know`]), or from another early
-//! load. An early load repeats its enclosing guards, and executes only if the counting test
-//! or the length of the memory proves it in bounds.
+//! load. An early load repeats its enclosing guards, and executes only if the counting test proves that its iteration does, or if
+//! its address lies within the memory's length and is aligned.
 //!
 //! The loop is in the form that [`summarize`](crate::analysis::loops::summarize) describes, and verified.
 
@@ -24,8 +24,9 @@ use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
 pub(crate) use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
+use crate::analysis::multiples::is_aligned;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
+use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
 
 /// One result of an `if` or block, on the way to its value in a later iteration.
 struct Chosen {
@@ -359,6 +360,9 @@ impl<'s> Early<'s> {
         let by_counting = self.summary.exit.is_ok() && self.summary.other_exits.is_empty() && repeated;
         if !by_counting {
             guards.push(self.within_length(b, &bounds, ahead)?);
+            if is_read {
+                guards.extend(self.aligned(b, site, ahead)?);
+            }
             // A hint for an iteration that never executes is none that reads.
             if is_read && !self.readable.contains(&load) {
                 legality::may_read_for_nothing(b.kernel, self.definitions, site)?;
@@ -411,6 +415,20 @@ impl<'s> Early<'s> {
         }
         let long_enough = b.compare(CompareOp::LtU, last, length);
         Ok(b.and(fits, long_enough))
+    }
+
+    /// The early address is a multiple of what the load reads, as that of an iteration that executes is; nothing if it certainly is.
+    fn aligned(&mut self, b: &mut Builder<'_>, site: &LoadSite, ahead: u32) -> Result<Option<Value>> {
+        let bytes = u64::from(b.kernel.ty(site.results[0]).bytes()) * site.results.len() as u64;
+        if is_aligned(b.kernel, self.definitions, site.pointer, bytes) {
+            return Ok(None);
+        }
+        let pointer = self.value(b, site.pointer, ahead)?;
+        let address = b.convert(ConvertOp::Bits, Type::I64, pointer);
+        let low = b.i64(bytes as i64 - 1);
+        let beside = b.binary(BinaryOp::And, address, low);
+        let none = b.i64(0);
+        Ok(Some(b.compare(CompareOp::Eq, beside, none)))
     }
 
     /// Loads the values of iteration `ahead`; zeros if it does not load.

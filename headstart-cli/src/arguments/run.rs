@@ -145,6 +145,10 @@ pub struct Emit {
     pub groups_per_core: Option<u32>,
     #[command(flatten)]
     pub check: CheckOptions,
+    /// Write a plan for a PTX module though no launch was run with it: for kernels that only a GPU can run, on a machine without
+    /// one. The module's note says so
+    #[arg(long)]
+    pub unchecked: bool,
     /// Write to FILE instead of standard output; SPIR-V to a file FILE.spv is its binary form
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -59,11 +59,17 @@ pub fn run(options: &Emit) -> Result<()> {
         (EmitTarget::Ptx, None) => Module::of(kernel_options)?,
         _ => None,
     };
+    if options.unchecked && module.is_none() {
+        return Err(Error::usage("`--unchecked` is for plans of PTX modules")
+            .accepted("FILE.ptx:entry or FILE.cu:entry with `--target ptx`"));
+    }
     // An exported kernel has to be correct for other launches, too. A module's entry is checked where it is rewritten.
     let settings = options.check.settings();
     let engine = Engine::of(bench, &workload);
-    tune::perturb::check_wishes(subject.as_ref(), &plain, engine.clone(), settings)?;
-    if !plan.is_none() {
+    if !options.unchecked {
+        tune::perturb::check_wishes(subject.as_ref(), &plain, engine.clone(), settings)?;
+    }
+    if !plan.is_none() && !options.unchecked {
         let at_full_size = AtFullSize::Sample { seed: settings.seed };
         let checks = Checks::with(subject.as_ref(), &plain, bench.device(), [&plan], at_full_size)?;
         checks.check(&plan, &kernel)?;
@@ -87,7 +93,7 @@ pub fn run(options: &Emit) -> Result<()> {
             };
             match module {
                 // A module is written as a module.
-                Some(module) => module.planned(&plan, settings)?,
+                Some(module) => module.planned(&plan, (!options.unchecked).then_some(settings))?,
                 None => ptx::emit(&kernel, &how)?.text,
             }
         }

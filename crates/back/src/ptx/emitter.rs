@@ -9,6 +9,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::Options;
 use super::enclosure::Within;
 use super::integer::is_dot;
+use super::prefetch::read_by_bounds_checks;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::tokens::Groups;
@@ -152,6 +153,10 @@ impl<'k> Emitter<'k> {
         let mut folded: HashSet<Value> = addresses.difference(&kept).copied().collect();
         folded.extend(added_dots(kernel, &definitions, &uses));
         let nans = NanPlan::of(kernel);
+        let roots = Roots::find(kernel);
+        for value in read_by_bounds_checks(kernel, &roots, options) {
+            *uses.entry(value).or_default() += 1;
+        }
         Emitter {
             kernel,
             options,
@@ -163,7 +168,7 @@ impl<'k> Emitter<'k> {
             groups: Groups::of(kernel),
             nans,
             rule: FloatRule::EXACT,
-            roots: Roots::find(kernel),
+            roots,
             banked: BankedConstants::of(kernel),
             registers: Registers::default(),
             scopes: HashMap::new(),

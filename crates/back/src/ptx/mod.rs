@@ -407,7 +407,7 @@ fn array_name(kernel: &Kernel, array: Array) -> String {
 impl Emitter<'_> {
     /// Writes the code that loads a parameter into its register.
     fn parameter(&mut self, value: Value, name: &str) {
-        if !self.uses.contains_key(&value) && !self.checks_against(value) {
+        if !self.uses.contains_key(&value) {
             return;
         }
         let ty = self.ty(value);
@@ -440,21 +440,5 @@ impl Emitter<'_> {
                 self.ins(format!("ld.param.{kind} {r}, [{name}]"));
             }
         }
-    }
-
-    /// Whether the bounds check of an L1 hint asks for this length.
-    fn checks_against(&self, length: Value) -> bool {
-        let mut checks = false;
-        self.kernel.body.walk(&mut |op| {
-            if let OpKind::Prefetch { ptr, hint, .. } = &op.kind {
-                let facts = self
-                    .roots
-                    .of(*ptr)
-                    .and_then(|root| self.kernel.param_of(root)?.facts);
-                checks |=
-                    hint.level == CacheLevel::L1 && facts.and_then(|facts| facts.length) == Some(length);
-            }
-        });
-        checks
     }
 }

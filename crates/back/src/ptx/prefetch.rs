@@ -46,6 +46,27 @@ fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
     facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
 }
 
+/// Whether a prefetch becomes a copy under a bounds check.
+fn is_copied(kernel: &Kernel, roots: &Roots, ptr: Value, hint: CacheHint, options: &Options) -> bool {
+    hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, roots, ptr)
+}
+
+/// The starts and lengths of memory that bounds checks read, beside the operands of the kernel's operations.
+pub(super) fn read_by_bounds_checks(kernel: &Kernel, roots: &Roots, options: &Options) -> Vec<Value> {
+    let mut read = Vec::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Prefetch { ptr, hint, .. } = op.kind
+            && is_copied(kernel, roots, ptr, hint, options)
+            && let Some(root) = roots.of(ptr)
+        {
+            let facts = kernel.param_of(root).and_then(|param| param.facts);
+            read.push(root);
+            read.extend(facts.and_then(|facts| facts.length));
+        }
+    });
+    read
+}
+
 /// The instruction of each prefetch of a kernel.
 pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
     let roots = Roots::find(kernel);
@@ -61,8 +82,7 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         else {
             return;
         };
-        let copied =
-            hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, &roots, *ptr);
+        let copied = is_copied(kernel, &roots, *ptr, *hint, options);
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
@@ -263,11 +283,9 @@ impl Emitter<'_> {
     /// first, if something nontemporal can.
     pub(super) fn prepare_prefetches(&mut self) {
         let (mut copied, mut evicted_first) = (false, false);
-        let by_copy = self.options.l1 == L1Hint::Copy;
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, scope, .. } = &op.kind {
-                let copies =
-                    by_copy && hint.level == CacheLevel::L1 && has_bounds(self.kernel, &self.roots, *ptr);
+                let copies = is_copied(self.kernel, &self.roots, *ptr, *hint, self.options);
                 copied |= copies;
                 evicted_first |= hint.nontemporal && (copies || *scope == PrefetchScope::Bulk);
             }

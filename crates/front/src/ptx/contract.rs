@@ -8,8 +8,10 @@
 //! Without `.rn`, PTX allows fusion, and ptxas always fuses a product that has no other use. The reader does the same, so that
 //! the simulator computes the GPU's bits, and the rewritten text leaves no choice. Such products and sums keep the permission
 //! ([`FloatRule::contract`]). If both operands of a sum are products without another use, ptxas fuses the same one wherever
-//! they stand (57 entries of the corpus have the original's bits on an H200). In other cases (a product used twice or in
-//! another block, a product whose magnitude is taken, only one of the two flushes) its choice depends on the surrounding code.
+//! they stand (57 entries of the corpus have the original's bits on an H200), but in copies of a loop: of `x * k + y * z` it
+//! fuses the second product, and the first one in a copy in which `k` is known to be 1.
+//! In other cases (a product used twice or in another block, a product whose magnitude is taken, only one of the two flushes)
+//! its choice depends on the surrounding code.
 //! Such a sum is *open*: a rewritten entry could have other bits than the original, so none is written unless the original's
 //! choice for each is known ([`Facts::fused`]). A product in front of a loop is not fused with a sum inside.
 //!
@@ -61,6 +63,8 @@ pub(super) struct Contracted {
     pub open_sums: Vec<Vec<Fused>>,
     /// Products and sums for which the assembler may choose otherwise in other code.
     pub left: HashSet<Value>,
+    /// Sums of two products, of which the assembler may fuse the other one where a factor is known.
+    pub of_two_products: HashSet<Value>,
     /// The sums of a known choice.
     pub known: Known,
 }
@@ -112,12 +116,14 @@ pub(super) fn contract(
         loops: 0,
         left: HashSet::new(),
         alike: HashSet::new(),
+        of_two_products: HashSet::new(),
         known: Known::default(),
     };
     fuser.region(&mut body);
     let Fuser {
         mut left,
         alike,
+        of_two_products,
         open_sums,
         known,
         ..
@@ -147,6 +153,7 @@ pub(super) fn contract(
     Contracted {
         open_sums,
         left: undecided,
+        of_two_products,
         known,
     }
 }
@@ -171,15 +178,21 @@ fn left_open() -> Error {
 }
 
 /// Why the planned loop of this number cannot be copied, if that is so: the assembler decides by the code around about sums in it
-/// (`left`), or the known choice is to fuse one, which text does not state; or it decides about one that takes a product of the
+/// (`left`), or by what it knows in a copy (`of_two_products`), or the known choice is to fuse one, which text does not state; or it decides about one that takes a product of the
 /// loop, made in another iteration or taken behind the loop: it may move the product there and fuse both, and does so otherwise
 /// where copies follow each other.
 pub(super) fn in_copies(
     kernel: &Kernel,
     open: &HashSet<Value>,
-    Contracted { left, known, .. }: &Contracted,
+    contracted: &Contracted,
     number: u32,
 ) -> Option<Undecided> {
+    let Contracted {
+        left,
+        of_two_products,
+        known,
+        ..
+    } = contracted;
     let (mut entered, mut found) = (false, None);
     kernel.body.walk(&mut |op| {
         let edge = op.kind.label().and_then(|label| kernel.labels[label].edge);
@@ -218,7 +231,11 @@ pub(super) fn in_copies(
         }
     });
     body.walk(&mut |op| {
-        let is_odd = |result: &Value| left.contains(result) || known.fused.contains(result);
+        let is_odd = |result: &Value| {
+            [left, of_two_products, &known.fused]
+                .iter()
+                .any(|odd| odd.contains(result))
+        };
         if op.results.first().is_some_and(is_odd) {
             odd.push(op.place);
         }
@@ -302,6 +319,7 @@ struct Fuser<'k> {
     left: HashSet<Value>,
     /// Products and sums that the assembler fuses in the same way in any surrounding code.
     alike: HashSet<Value>,
+    of_two_products: HashSet<Value>,
     known: Known,
 }
 
@@ -369,8 +387,11 @@ impl Fuser<'_> {
                         }
                         [Some(_), None] if !self.is_product(b) => self.is_alike(&op, a, b),
                         [None, Some(_)] if !self.is_product(a) => self.is_alike(&op, a, b),
-                        // Two products without another use: it fuses the same one everywhere.
-                        [Some(_), Some(_)] => self.is_alike(&op, a, b),
+                        // Two products without another use: it fuses the same one everywhere but in copies.
+                        [Some(_), Some(_)] => {
+                            self.of_two_products.insert(op.results[0]);
+                            self.is_alike(&op, a, b);
+                        }
                         _ => {
                             let products: Vec<Value> = [a, b]
                                 .iter()

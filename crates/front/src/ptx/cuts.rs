@@ -110,12 +110,18 @@ fn found(
     let at_header = live.before(header);
     let inputs = (0..own.registers.len() as Register)
         .filter(|&register| named[register as usize] && at_header.contains(register));
+    let inputs: Vec<Register> = inputs.collect();
+    // Each copy of the text has a register of its own for it.
+    let scope = own.spans[header as usize].scope;
+    if !inputs.iter().all(|&register| own.names_register(scope, register)) {
+        return Err("a register that a block inside declares may be read before an iteration writes it");
+    }
     let jumps = (0..own.statements.len() as u32).filter(|number| {
         leads_to(own, &own.statements[*number as usize], header) && !statements.contains(number)
     });
     Ok(Found {
         jumps: jumps.collect(),
-        inputs: inputs.collect(),
+        inputs,
         block,
         header,
         inside,

@@ -9,7 +9,12 @@
 //! It is about the text, not about what is read from it: an instruction that is not understood reads all of its registers and
 //! writes none for certain. Too many registers may be live, never too few.
 
+use std::collections::BTreeSet;
+
 use super::tree::{Body, Instruction, Operand, Register, Statement};
+use super::{body, entries_of, parse};
+use crate::error::{Error, Result};
+use crate::suggest::quoted;
 
 /// Registers as bits.
 type Set = Vec<u64>;
@@ -84,6 +89,21 @@ impl<'b, 't> Live<'b, 't> {
         }
         transfer(instruction, live);
     }
+}
+
+/// The registers, by name, that an entry may read before anything writes them.
+///
+/// # Errors
+/// There is no such entry, or its body cannot be read.
+pub fn read_unset(text: &str, entry: &str) -> Result<BTreeSet<String>> {
+    let module = parse::module(text)?;
+    let function = entries_of(&module).find(|own| own.name == entry);
+    let function = function.ok_or_else(|| Error::input(format!("there is no entry {}", quoted(entry))))?;
+    let body = body::body(text, function)?;
+    let at_start = Live::of(&body).before(0);
+    let registers = body.registers.iter().zip(0..);
+    let unset = registers.filter(|(_, number)| at_start.contains(*number));
+    Ok(unset.map(|(own, _)| own.name.to_owned()).collect())
 }
 
 /// Some of a body's registers.
@@ -162,5 +182,9 @@ mod tests {
         assert!(is_live(header, "%r4"));
         let behind = header + 6;
         assert!(is_live(behind, "%r1") && is_live(behind, "%r3") && !is_live(behind, "%r2"));
+        // Nothing has written a guard, a result under a guard, and what an unknown instruction names.
+        let unset = read_unset(text, "t").unwrap();
+        assert_eq!(unset.iter().collect::<Vec<_>>(), ["%p2", "%r3", "%r4"]);
+        assert!(read_unset(text, "other").is_err());
     }
 }

@@ -65,6 +65,7 @@ pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
 pub use fields::{is_member, parameter_names};
 pub use lexer::{NEXT_LINE, line_at};
+pub use live::read_unset;
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};

@@ -230,6 +230,10 @@ pub struct OriginalArray {
     pub is_visible: bool,
     /// Whether its size comes from the launch.
     pub is_dynamic: bool,
+    /// Whether it lies in the shared space.
+    pub is_shared: bool,
+    /// The line that declares it.
+    pub line: usize,
 }
 
 /// What an entry is read from.
@@ -318,6 +322,8 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
                 is_global,
                 is_visible: is_global || !variable.is_inner,
                 is_dynamic: variable.length.is_none(),
+                is_shared: variable.space == "shared",
+                line: variable.line as usize,
             }
         })
         .collect();

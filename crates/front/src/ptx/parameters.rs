@@ -65,11 +65,25 @@ pub(super) fn declare(translator: &mut Translator<'_, '_>, kernel: &mut Kernel) 
     }
     let mut variables: Vec<&Variable<'_>> = source.variables.values().copied().collect();
     variables.sort_by_key(|variable| (variable.line, variable.name));
+    let mut dynamic = None;
     for variable in variables {
-        if let Some(array) = array(translator, variable)? {
-            let array = kernel.arrays.push(array);
-            translator.arrays.insert(variable.name, array);
+        let Some(data) = array(translator, variable)? else {
+            continue;
+        };
+        // All arrays whose size the launch gives begin at the same address.
+        let is_dynamic = variable.length.is_none();
+        let array = match dynamic.filter(|_| is_dynamic) {
+            Some(first) => {
+                let first_data: &mut ArrayData = &mut kernel.arrays[first];
+                first_data.align = first_data.align.max(data.align);
+                first
+            }
+            None => kernel.arrays.push(data),
+        };
+        if is_dynamic {
+            dynamic = Some(array);
         }
+        translator.arrays.insert(variable.name, array);
     }
     Ok(())
 }
@@ -320,4 +334,26 @@ fn odd_read(instruction: &Instruction<'_>) -> Error {
         "`{}` reads no parameter of the entry, or one at a place that only the run tells",
         instruction.spelling()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn arrays_that_a_launch_sizes_are_one_memory() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 4 .b8 one[];\n\
+                    .extern .shared .align 16 .b8 other[];\n.visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>;\n\
+                    .reg .b64 %rd<2>;\n.shared .align 4 .b8 own[8];\nld.param.u64 %rd1, [out];\nst.shared.u32 [one], 5;\n\
+                    ld.shared.u32 %r1, [other];\nst.shared.u32 [own], %r1;\nst.global.u32 [%rd1], %r1;\nret;\n}\n";
+        let facts = super::super::Facts {
+            dynamic_shared_bytes: Some(64),
+            ..Default::default()
+        };
+        let imported = super::super::import(text, "test.ptx", None, &facts).expect("it is read");
+        let arrays: Vec<_> = imported.kernel.arrays.values().collect();
+        let [one, own] = &arrays[..] else {
+            panic!("{arrays:?}");
+        };
+        assert_eq!((one.name.as_str(), one.align, one.bytes()), ("one", 16, 64));
+        assert_eq!(own.name, "own");
+    }
 }

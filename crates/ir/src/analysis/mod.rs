@@ -20,7 +20,8 @@ pub mod jumps;
 pub mod loops;
 #[doc(hidden)]
 pub mod messages;
-pub(crate) mod multiples;
+#[doc(hidden)]
+pub mod multiples;
 #[doc(hidden)]
 pub mod neighbours;
 #[doc(hidden)]

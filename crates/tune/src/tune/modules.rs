@@ -102,7 +102,7 @@ pub(crate) fn planned_module_with(
     settings: Settings,
 ) -> Result<PlannedModule> {
     let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
-    let check = |applied: &Checked<'_>| applied.run(settings);
+    let check = |applied: &Checked<'_>| applied.run(settings).map(Some);
     let module = planned(&subject, plan, measured, check)?;
     // No device says how many work-groups stay resident.
     if module
@@ -119,7 +119,7 @@ pub(crate) fn planned_module_with(
     Ok(module)
 }
 
-/// The same for a plan that was [derived](super::derive) for a device.
+/// The same for a plan that was [derived](super::derive) for a device; checked on no launch without settings, as the note then says.
 ///
 /// # Errors
 /// As for [`planned_module`].
@@ -130,11 +130,11 @@ pub fn derived_module(
     entry: Option<&str>,
     launch: &LaunchFile,
     plan: &Plan,
-    settings: Settings,
+    settings: Option<Settings>,
 ) -> Result<PlannedModule> {
     let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
     planned(&subject, plan, None, |applied: &Checked<'_>| {
-        applied.run(settings)
+        settings.map(|settings| applied.run(settings)).transpose()
     })
 }
 
@@ -170,19 +170,19 @@ fn planned(
     subject: &FileSubject,
     plan: &Plan,
     measured: Option<&str>,
-    check: impl Fn(&Checked<'_>) -> Result<Perturbed>,
+    check: impl Fn(&Checked<'_>) -> Result<Option<Perturbed>>,
 ) -> Result<PlannedModule> {
     let workload = super::Subject::workload(subject)?;
     let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
     let checked = match plan.is_none() {
         true => None,
-        false => Some(check(&Checked {
+        false => check(&Checked {
             subject,
             plain: &workload.kernel,
             group: workload.group,
             plan: &applied.plan,
             derived: Arc::new(applied.kernel.clone()),
-        })?),
+        })?,
     };
     place(subject, &workload, plan, applied, measured, checked.as_ref())
 }
@@ -312,6 +312,6 @@ pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedMod
         report.best.speedup
     );
     // A report may be of another module or launch, or of an earlier version: its checks hold for the same kernel.
-    let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
+    let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref()).map(Some);
     planned(subject, &report.best.plan, Some(&measured), check)
 }

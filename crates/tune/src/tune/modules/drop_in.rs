@@ -251,7 +251,7 @@ pub(crate) struct Note<'n> {
     pub plan: &'n Plan,
     /// The outcome, in a sentence, if it was measured.
     pub measured: Option<&'n str>,
-    /// The launches on which it was checked, if it was.
+    /// The launches on which it was checked; none if it was not.
     pub checked: Option<&'n Perturbed>,
     /// The requirements of every launch.
     pub granted: &'n [Granted],
@@ -278,6 +278,9 @@ impl DropIn {
         lines.extend(note.measured.map(str::to_owned));
         lines.extend(note.checked.into_iter().flat_map(Perturbed::sentences));
         lines.extend(note.checked.and_then(Perturbed::weakness));
+        if note.checked.is_none() {
+            lines.push("The plan is not checked: no launch was run with it.".to_owned());
+        }
         if let Some(bytes) = self.needs.dynamic_shared_bytes {
             lines.push(format!(
                 "The plan is for launches with {bytes} bytes of dynamic shared memory; others take the body as it was."

@@ -140,6 +140,72 @@ fn rings_of_two_types_of_one_size_are_read_again() {
 }
 
 #[test]
+fn copies_for_hints_to_l1_are_checked_against_where_memory_starts() {
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let plan: Plan = "param_1=cache:L1:2".parse().expect("a plan");
+    let planned = planned_module(MODULE, "first.ptx", Some("gather"), &launch, &plan, None);
+    let planned = planned.unwrap_or_else(|error| panic!("{error}"));
+    // The loop has the sum of start and offset in a register, and nothing else of the edit reads the start.
+    let added = &planned.drop_in.added;
+    assert!(added.contains("cp.async.ca.shared.global"), "{added}");
+    assert!(added.contains(", [gather_param_1]"), "{added}");
+}
+
+/// A loop of sums with these lines in it, and these behind it.
+fn looped(inside: &str, behind: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 out, .param .u32 n)\n{{\n\
+         .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\nld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [out];\n\
+         ld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\nL:\n{inside}\nld.global.nc.u32 %r4, [%rd1];\n\
+         add.s32 %r3, %r3, %r4;\nadd.s64 %rd1, %rd1, 4;\nadd.s32 %r2, %r2, 1;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra L;\n\
+         {behind}\nst.global.u32 [%rd2], %r3;\nret;\n}}\n"
+    )
+}
+
+/// Why a plan for that loop is refused, if it is.
+fn refused(text: &str, plan: &str) -> Option<String> {
+    let launch = "groups = 1\ngroup = 1\nno_overflow = true\nunaliased = [\"out\"]\n[parameters.a]\nlength = 64\n\
+                  fill = \"indices\"\n[parameters.out]\nlength = 1\noutput = \"bits\"\n[parameters.n]\nvalue = 9\n";
+    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+    let plan: Plan = plan.parse().expect("a plan");
+    placed_module(text, &launch, &plan)
+        .err()
+        .map(|error| error.to_string())
+}
+
+#[test]
+fn registers_of_blocks_inside_are_an_iteration_s_own() {
+    let of_block = |lines: &str| {
+        looped(
+            &format!("{{ .reg .b32 own; {lines} add.s32 %r3, %r3, own; }}"),
+            "",
+        )
+    };
+    assert_eq!(refused(&of_block("mov.u32 own, 5;"), "unroll:2"), None);
+    // What one iteration leaves in it the next one finds, in the loop and in no copy.
+    let error = refused(
+        &of_block("setp.eq.s32 %p2, %r2, 0; @%p2 mov.u32 own, 5;"),
+        "unroll:2",
+    );
+    assert!(error.expect("refused").contains("a block inside declares"));
+}
+
+#[test]
+fn slots_move_no_array_of_the_entry() {
+    let array = ".shared .align 4 .b8 own[64];\nmov.u32 %r5, own;\nst.shared.u32 [%r5], %r3;\nld.shared.u32 %r3, [%r5];";
+    let front = looped("", array).replace(
+        "mov.u32 %r2, 0;",
+        ".shared .align 4 .b8 own[64];\nmov.u32 %r2, 0;",
+    );
+    let front = front.replace(&format!("\n{array}"), &array[array.find('\n').expect("lines")..]);
+    let plan = "a=rolling-async:2";
+    assert_eq!(refused(&front, plan), None);
+    let error = refused(&looped("", array), plan).expect("refused");
+    assert!(error.contains("would move that array"), "{error}");
+    assert_eq!(refused(&looped("", array), "a=rolling-registers:2"), None);
+}
+
+#[test]
 fn a_report_of_another_kernel_is_no_check() {
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
     let plan: Plan = "unroll:2".parse().expect("a plan");

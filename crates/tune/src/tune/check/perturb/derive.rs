@@ -118,10 +118,15 @@ impl Deriving {
         kinds.push(self.geometries(base));
         kinds.push(self.aliases(base));
         // A search that ends early has tried some of every kind.
-        let mut all = Vec::new();
-        let longest = kinds.iter().map(Vec::len).max().unwrap_or(0);
-        for rank in 0..longest {
-            all.extend(kinds.iter().filter_map(|kind| kind.get(rank).cloned()));
+        let mut all = Vec::with_capacity(kinds.iter().map(Vec::len).sum());
+        let mut kinds: Vec<_> = kinds.into_iter().map(Vec::into_iter).collect();
+        while !kinds.is_empty() {
+            kinds.retain_mut(|kind| {
+                let next = kind.next();
+                let is_left = next.is_some();
+                all.extend(next);
+                is_left
+            });
         }
         all
     }
@@ -134,23 +139,24 @@ impl Deriving {
                 && base.scalar(position).is_some_and(|(ty, _)| ty.is_integer())
         };
         let scalars: Vec<usize> = (0..self.roles.len()).filter(is_integer).collect();
-        let mut variants = Vec::new();
+        let mut changes = Vec::new();
         for (rank, &first) in scalars.iter().enumerate() {
             for &second in &scalars[rank + 1..] {
                 for one in CORNERS {
-                    for other in CORNERS {
-                        let variant = self.with_scalar(base, first, one);
-                        variants.push(self.with_scalar(&variant, second, other));
-                    }
+                    changes.extend(CORNERS.map(|other| ((first, one), (second, other))));
                 }
             }
         }
         // Of many some are drawn.
-        while variants.len() > MOST_PAIRED {
-            let last = variants.len() - 1;
-            variants.swap_remove(random.below(last as u64 + 1) as usize);
+        while changes.len() > MOST_PAIRED {
+            let last = changes.len() - 1;
+            changes.swap_remove(random.below(last as u64 + 1) as usize);
         }
-        variants
+        let variants = changes.into_iter().map(|((first, one), (second, other))| {
+            let variant = self.with_scalar(base, first, one);
+            self.with_scalar(&variant, second, other)
+        });
+        variants.collect()
     }
 
     fn scalars(&self, base: &Variant, position: usize, random: &mut Random) -> Vec<(Touched, Variant)> {

@@ -64,12 +64,14 @@ impl LaunchFile {
             return Err(Error::usage(format!("elements `{element}` are no pointers")).accepted("`i64`"));
         }
         let params = || kernel.params.iter().map(|param| param.name.as_str());
-        let names = || self.buffers.keys().map(String::as_str).chain(params());
+        let itself = kernel.params[number].name.as_str();
+        let others = || params().filter(|own| *own != itself);
+        let names = || self.buffers.keys().map(String::as_str).chain(others());
         let name = described.of.as_deref().ok_or_else(|| {
             Error::usage("the pointers lead nowhere")
                 .accepted("`of = \"NAME\"`, of a [buffers.NAME] or a parameter")
         })?;
-        let target = params().position(|own| own == name && own != kernel.params[number].name);
+        let target = params().position(|own| own == name && own != itself);
         let reached = target.and_then(|target| given[target].contents());
         let (to, own, reached) = match (self.buffers.get(name), reached) {
             (Some(buffer), _) => {

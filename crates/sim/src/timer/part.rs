@@ -134,6 +134,7 @@ impl Part<'_> {
             of_groups: self.groups,
             is_stratified,
             is_few: self.few.is_some(),
+            is_apart: self.job.is_uncounted && result.groups < self.groups,
             cut: result.cut,
         };
         report::launch_time(

@@ -93,6 +93,9 @@ pub struct Sample {
     pub is_stratified: bool,
     /// Whether it is smaller than what one takes: [`Cores::Few`](super::Cores::Few).
     pub(crate) is_few: bool,
+    /// Whether it was not counted what work-groups bring to L2 for each other, though L2 may not hold all: cores that are not
+    /// simulated bring nothing then.
+    pub is_apart: bool,
     /// How the launch's time follows, if the run was ended early.
     pub cut: Option<Cut>,
 }

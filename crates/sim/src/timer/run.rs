@@ -90,6 +90,8 @@ pub(super) struct Job<'l> {
     is_kept: bool,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
+    /// Whether the work-groups were not counted, and L2 may not hold all that they touch.
+    pub is_uncounted: bool,
     /// Steps of a work-group, if they were counted.
     steps: Option<f64>,
     /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half of these.
@@ -167,6 +169,13 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         }
         CacheState::Kept => Contents::Buffers,
     };
+    let bytes = || -> u64 {
+        state
+            .extents()
+            .iter()
+            .map(|buffer| buffer.end - buffer.start)
+            .sum()
+    };
     let job = Job {
         model,
         code,
@@ -177,12 +186,10 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         places,
         contents,
         overflows: survey.map_or_else(
-            || {
-                let buffers = state.extents().into_iter();
-                buffers.map(|buffer| buffer.end - buffer.start).sum::<u64>() > may_stay_in_l2(model)
-            },
+            || bytes() > may_stay_in_l2(model),
             |survey| !survey.touches_at_most(may_stay_in_l2(model)),
         ),
+        is_uncounted: survey.is_none() && bytes() > stays_in_l2(model),
         is_kept: cache == CacheState::Kept,
         reuse: survey.and_then(Survey::reuse),
         steps: survey.map(|survey| survey.steps() / groups as f64),

@@ -537,6 +537,12 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
             number::figures(100.0 * part)
         ),
     };
+    let what = match sample.is_apart {
+        true => format!(
+            "{what}; what work-groups leave in L2 for others was not counted, so that times may be far off"
+        ),
+        false => what,
+    };
     let what = match sample.cut {
         Some(Cut::ByWork) => {
             format!(

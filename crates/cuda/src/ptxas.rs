@@ -86,7 +86,7 @@ pub fn named() -> String {
 ///
 /// # Errors
 /// As for a GPU that is here.
-pub fn assembled_by(
+pub(crate) fn assembled_by(
     program: &OsStr,
     options: &str,
     generation: &str,

@@ -118,7 +118,7 @@ impl Buffer {
     /// # Errors
     /// It lies in the device's memory; the range is outside; the device's own.
     #[doc(hidden)]
-    pub fn read_on_host(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+    pub(crate) fn read_on_host(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.check_range(offset, bytes.len() as u64)?;
         self.host()?.read(offset, bytes)
     }
@@ -128,7 +128,7 @@ impl Buffer {
     /// # Errors
     /// As [`Buffer::read_on_host`].
     #[doc(hidden)]
-    pub fn write_on_host(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_on_host(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(offset, bytes.len() as u64)?;
         self.host()?.write(offset, bytes)
     }

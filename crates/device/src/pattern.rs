@@ -56,7 +56,7 @@ impl Pattern {
 
     /// Whether it is known to give the same elements as another: functions, only where they are one and the same.
     #[doc(hidden)]
-    pub fn is_same(&self, other: &Pattern) -> bool {
+    pub(crate) fn is_same(&self, other: &Pattern) -> bool {
         match (self, other) {
             (Pattern::Constant(one), Pattern::Constant(other)) => one == other,
             (

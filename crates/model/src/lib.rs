@@ -44,7 +44,8 @@ use headstart_ir::{Error, Result, files, ir, suggest};
 
 use serde::Deserialize;
 
-pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
+pub use self::core::{Core, Registers};
+pub(crate) use self::core::{FixedRegisters, PooledRegisters};
 pub use card::{Card, CopyDirection};
 #[doc(hidden)]
 pub use check::MOST_WAYS;
@@ -55,12 +56,10 @@ pub use instruction::{InstructionTiming, Instructions};
 pub use listing::{Listed, listing};
 pub use load::{built_in, built_in_names, find, parse, read, text};
 pub use matrix::Matrix;
-pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};
+pub(crate) use memory::InstructionCache;
+pub use memory::{Dram, L1, L2, SharedMemory, Tlb};
 pub use prefetch::{Prefetch, PrefetchForm, PrefetchInstruction, Reached};
-pub use quantity::{
-    Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, LanesPerCycle, Megahertz, PerCycle, Quantity,
-    Unit,
-};
+pub use quantity::{Bytes, Count, Cycles, Quantity, Unit};
 
 /// A device: its resources and speeds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -73,7 +72,7 @@ pub struct DeviceModel {
     /// Who makes it.
     pub vendor: Vendor,
     /// Where the numbers come from, and how far to trust them.
-    pub notes: String,
+    pub(crate) notes: String,
     /// Its cores.
     pub core: Core,
     /// How the register file is shared out.

@@ -90,7 +90,7 @@ pub struct OpenClFacts {
     /// Most work-items of a work-group.
     pub group_size: u32,
     /// Most work-items of a work-group along each dimension.
-    pub group_dimensions: [u32; 3],
+    pub(crate) group_dimensions: [u32; 3],
     /// Sizes that sub-groups can have, ascending; empty if it does not say.
     pub sub_group_sizes: Vec<u32>,
     /// Bytes of a line of the cache in front of global memory.

@@ -13,11 +13,12 @@ use super::complete::complete;
 use super::fences::{Hinted, reissue};
 use super::fetch::{Fetch, Rewrite, Tests};
 use super::layout::is_unseen;
-use super::loads::{candidates, find_loop, gathered, may_change, replace_loop, resolve};
+use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
 use super::parts::{is_inside, planned_rests};
 use super::pipeline::rewrite;
 use super::plan::{LoadName, Plan, Strategy, StrategyKind, Unroll};
 use super::planned::{PlanTarget, Planned};
+use super::planned_loops::{depth, strategies_by_loop};
 use super::probe::early_at;
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
@@ -107,9 +108,6 @@ impl<'k> Loads<'k> {
         })
     }
 }
-
-/// A loop and the strategies of its loads.
-type Planning = (Label, HashMap<LoadId, Strategy>);
 
 /// Carries out a plan. A loop that can be planned only if its counter does not wrap gets a test in front, and stays beside
 /// its planned version.
@@ -319,48 +317,6 @@ fn carry_out(
     Ok(Applied { kernel, plan })
 }
 
-/// How many loads' loops are inside a loop.
-fn depth(kernel: &Kernel, all: &[Candidate], label: Label) -> usize {
-    let Some(op) = find_loop(&kernel.body, label) else {
-        return 0;
-    };
-    let is_inside = |other: &&Candidate| op.kind.regions().any(|r| find_loop(r, other.looped).is_some());
-    all.iter().filter(is_inside).count()
-}
-
-/// The loops that a plan is for, each with the strategies of its loads.
-fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result<Vec<Planning>> {
-    let mut by_loop: Vec<Planning> = Vec::new();
-    for (name, strategy) in plan.loads() {
-        for candidate in resolve(kernel, all, name)? {
-            may_change(kernel, candidate.looped, name.param())?;
-            let position = by_loop.iter().position(|(label, _)| *label == candidate.looped);
-            let position = position.unwrap_or_else(|| {
-                by_loop.push((candidate.looped, HashMap::new()));
-                by_loop.len() - 1
-            });
-            by_loop[position].1.insert(candidate.id, *strategy);
-        }
-    }
-    if by_loop.is_empty() {
-        let loops = loops_to_unroll(kernel, all)?.into_iter();
-        by_loop.extend(loops.map(|label| (label, HashMap::new())));
-    }
-    Ok(by_loop)
-}
-
-/// The loops that a plan changes, remainders included.
-///
-/// # Errors
-/// The plan names a load that is not there.
-#[doc(hidden)]
-pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
-    let all = candidates(kernel);
-    let by_loop = strategies_by_loop(kernel, plan, &all)?;
-    let rests = planned_rests(kernel, &all, &by_loop)?;
-    Ok(by_loop.iter().chain(&rests).map(|(label, _)| *label).collect())
-}
-
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.
 pub(super) fn apply_wish(
     kernel: &mut Kernel,
@@ -408,51 +364,6 @@ pub(super) fn apply_wish(
     complete_loop(kernel, label, unroll, &mut strategies)?;
     apply_to_loop(kernel, label, unroll, strategies, target, None)?;
     joint::reached_together(kernel)
-}
-
-/// The innermost loops that load from global memory.
-fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
-    // What is left of a loop inside, after some of its iterations, is no loop to unroll.
-    let is_left = |load: &Candidate| {
-        let mut others = all.iter().filter(|other| other.id == load.id);
-        load.is_rest && others.any(|other| is_inside(kernel, load.looped, other.looped))
-    };
-    let own = all
-        .iter()
-        .filter(|load| !kernel.labels[load.looped].is_called && !is_left(load));
-    let mut loops: Vec<Label> = own.map(|load| load.looped).collect();
-    loops.sort();
-    loops.dedup();
-    let outer = |label: Label| loops.iter().any(|&other| is_inside(kernel, other, label));
-    let mut loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
-    // An unrolled loop and its remainder have the same loads: the first is meant.
-    let ids = |label: Label| {
-        let own = all.iter().filter(|candidate| candidate.looped == label);
-        let mut ids: Vec<LoadId> = own.map(|candidate| candidate.id).collect();
-        ids.sort();
-        ids
-    };
-    if loops.len() > 1 && loops.iter().all(|&label| ids(label) == ids(loops[0])) {
-        let size = |label: &Label| {
-            let mut operations = 0usize;
-            if let Some(op) = find_loop(&kernel.body, *label) {
-                op.kind
-                    .regions()
-                    .for_each(|region| region.walk(&mut |_| operations += 1));
-            }
-            operations
-        };
-        let largest = loops.iter().copied().max_by_key(size);
-        loops = largest.into_iter().collect();
-    }
-    match (loops.is_empty(), all.first()) {
-        (false, _) => Ok(loops),
-        (true, Some(load)) => may_change(kernel, load.looped, load.name.param()).map(|()| loops),
-        (true, None) => Err(Error::usage(format!(
-            "kernel `{}` has no loop that loads from global memory",
-            kernel.shown()
-        ))),
-    }
 }
 
 /// Adds the parents that the loads of a loop need.

@@ -13,7 +13,7 @@ pub struct Candidate {
     /// The loop it is in.
     pub looped: Label,
     /// That loop's name in the source.
-    pub loop_name: Option<String>,
+    pub(crate) loop_name: Option<String>,
     /// Where it is written.
     pub place: String,
     /// Bytes a work-item reads at once.

@@ -45,6 +45,7 @@
 //! | `rotate` | register rings that shift without moves |
 //! | `unroll`, `inner`, `wishes` | full unrolling; loops inside as part of those around; the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
+//! | `planned_loops` | which loops a plan is for |
 //! | `apply` | a plan from its text to the transformed kernel |
 
 mod apply;
@@ -68,6 +69,7 @@ mod parts;
 mod pipeline;
 pub mod plan;
 mod planned;
+mod planned_loops;
 mod probe;
 mod recurrence;
 mod rolling_registers;
@@ -86,7 +88,7 @@ mod word;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, apply, planned_loops};
+pub use apply::{Applied, apply};
 #[doc(hidden)]
 pub use apply::{Loads, Versions, apply_in_text, apply_to};
 pub use candidate::Candidate;
@@ -97,6 +99,7 @@ pub use layout::is_unseen;
 pub use loads::candidates;
 pub use plan::Plan;
 pub use planned::PlanTarget;
+pub use planned_loops::planned_loops;
 #[doc(hidden)]
 pub use text::LoopText;
 pub use wishes::{carry_out_wishes, wishes};

@@ -36,7 +36,7 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
+pub use super::descriptor::{Carried, Descriptor, Look, Mark, TrialPolicy};
 pub use super::strategies::StrategyKind;
 pub use crate::ir::CacheLevel;
 pub use crate::ir::limits::REGISTERS;

@@ -73,5 +73,5 @@ pub struct Timing {
     /// The timer's counters.
     pub counters: Counters,
     /// Warnings for the kernel's author.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }

@@ -140,8 +140,7 @@ impl Progress for Until {
     }
 }
 
-/// Settings of a gallery kernel in a geometry that nobody chose: less work than by default, in as many work-groups of as many
-/// work-items as may come.
+/// Random settings of a gallery kernel: less work than by default, in work-groups of random number and size.
 fn geometry(kernel: &GalleryKernel, random: &mut Random) -> Vec<String> {
     let mut of = |values: &[u64]| values[random.below(values.len() as u64) as usize];
     let value = |parameter: &Parameter, of: &mut dyn FnMut(&[u64]) -> u64| match parameter.name {

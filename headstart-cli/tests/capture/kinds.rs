@@ -71,7 +71,10 @@ fn launches_of_too_many_kinds_are_copied_too() {
     let several = kinds.iter().find(|kind| kind.parameters == "several");
     let several = several.expect("the others");
     // Which of them is typical follows from how long each took, and so from how busy the machine is.
-    assert!(several.launches > 50 && several.typical < several.launches, "{several:?}");
+    assert!(
+        several.launches > 50 && several.typical < several.launches,
+        "{several:?}"
+    );
     let folder = several.folder.as_ref();
     let folder = folder.unwrap_or_else(|| panic!("{several:?}"));
     Captured::read(&place.at("cap").join(folder)).expect("a captured launch");

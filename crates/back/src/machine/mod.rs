@@ -10,6 +10,7 @@
 //! merge the registers that moves connect; count registers; lay the code out. `program` defines the
 //! result.
 
+mod addresses;
 mod arithmetic;
 mod bottleneck;
 mod coalesce;

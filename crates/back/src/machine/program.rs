@@ -86,7 +86,7 @@ pub struct RegisterEstimate {
     /// 32-bit registers, at most the device's limit for one work-item.
     pub registers: u32,
     /// 32-bit registers of the values that live across a jump or a barrier, at the most crowded one.
-    pub across_jumps: u32,
+    pub(crate) across_jumps: u32,
     /// Bytes of the values that do not fit and live in private memory.
     pub spilled_bytes: u32,
     /// Whether these are the registers and spills of the vendor's compiler.

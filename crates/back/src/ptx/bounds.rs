@@ -1,6 +1,5 @@
 //! The bounds of memory that hints to L1 are checked against: such a hint is a copy, which may not lead beyond.
 
-use super::{L1Hint, Options};
 use crate::ir::{CacheHint, CacheLevel, Kernel, OpKind, Type, Value};
 use crate::roots::Roots;
 
@@ -27,23 +26,17 @@ impl Bounds {
     }
 
     /// The same for a prefetch that becomes a copy; none for others.
-    pub(super) fn of_copy(
-        kernel: &Kernel,
-        roots: &Roots,
-        (ptr, hint): (Value, CacheHint),
-        options: &Options,
-    ) -> Option<Bounds> {
-        let copies = hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy;
-        copies.then(|| Bounds::of(kernel, roots, ptr)).flatten()
+    pub(super) fn of_copy(kernel: &Kernel, roots: &Roots, ptr: Value, hint: CacheHint) -> Option<Bounds> {
+        Bounds::of(kernel, roots, ptr).filter(|_| hint.level == CacheLevel::L1)
     }
 }
 
 /// The starts and lengths that bounds checks read, beside the operands of the kernel's operations.
-pub(super) fn read_by_bounds_checks(kernel: &Kernel, roots: &Roots, options: &Options) -> Vec<Value> {
+pub(super) fn read_by_bounds_checks(kernel: &Kernel, roots: &Roots) -> Vec<Value> {
     let mut read = Vec::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Prefetch { ptr, hint, .. } = op.kind
-            && let Some(bounds) = Bounds::of_copy(kernel, roots, (ptr, hint), options)
+            && let Some(bounds) = Bounds::of_copy(kernel, roots, ptr, hint)
         {
             read.extend([bounds.start, bounds.length]);
         }

@@ -154,7 +154,7 @@ impl<'k> Emitter<'k> {
         folded.extend(added_dots(kernel, &definitions, &uses));
         let nans = NanPlan::of(kernel);
         let roots = Roots::find(kernel);
-        for value in read_by_bounds_checks(kernel, &roots, options) {
+        for value in read_by_bounds_checks(kernel, &roots) {
             *uses.entry(value).or_default() += 1;
         }
         Emitter {

@@ -5,7 +5,7 @@
 //! loop { … if done { break } continue }      trailing
 //! ```
 
-use super::control::cost;
+use super::small_ifs::cost;
 use crate::ir::{Kernel, Label, Op, OpKind, Region, Value};
 
 /// A test at the start of a loop's body that leaves the loop.

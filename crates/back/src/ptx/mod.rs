@@ -26,6 +26,7 @@ mod prefetch;
 mod print;
 mod registers;
 mod rows;
+mod small_ifs;
 mod tokens;
 mod within;
 
@@ -87,17 +88,6 @@ impl PtxTarget {
     }
 }
 
-/// The instruction for an L1 hint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum L1Hint {
-    /// An asynchronous copy of 4 bytes into a scratch word, which fills L1; where bounds are not known, an
-    /// L2 prefetch.
-    #[default]
-    Copy,
-    /// `prefetch.global.L2`, which is all that the L1 instruction does on the GPUs we know.
-    Instruction,
-}
-
 /// How to emit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -115,8 +105,6 @@ pub struct Options {
     pub groups_per_core: Option<u32>,
     /// Whether to say which source line instructions come from.
     pub lines: bool,
-    /// The instruction for an L1 hint.
-    pub l1: L1Hint,
 }
 
 impl Options {
@@ -128,7 +116,6 @@ impl Options {
             group: None,
             groups_per_core: None,
             lines: true,
-            l1: L1Hint::default(),
         }
     }
 

@@ -24,7 +24,7 @@ use super::bounds::Bounds;
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
-use super::{L1Hint, Options, PtxTarget};
+use super::{Options, PtxTarget};
 use crate::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheHint, CacheLevel, Kernel, Op, OpKind, PrefetchScope, Value};
 use crate::roots::Roots;
@@ -53,7 +53,7 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         else {
             return;
         };
-        let copied = Bounds::of_copy(kernel, &roots, (*ptr, *hint), options).is_some();
+        let copied = Bounds::of_copy(kernel, &roots, *ptr, *hint).is_some();
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
@@ -62,15 +62,10 @@ pub fn prefetches(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
                 "cp.async",
                 "an asynchronous copy to a scratch word fills L1; the L1 hint of the device fills L2 only",
             ),
-            CacheLevel::L1 if options.l1 == L1Hint::Copy => (
-                Some(CacheLevel::L2),
-                "prefetch.global.L2",
-                "only a copy fills L1, and the bounds that it needs are not known",
-            ),
             CacheLevel::L1 => (
                 Some(CacheLevel::L2),
                 "prefetch.global.L2",
-                "the L1 hint of the device fills L2 only",
+                "only a copy fills L1, and the bounds that it needs are not known",
             ),
             _ if in_bulk => (
                 Some(CacheLevel::L2),
@@ -246,8 +241,7 @@ impl Emitter<'_> {
         let (mut copied, mut evicted_first) = (false, false);
         self.kernel.body.walk(&mut |op| {
             if let OpKind::Prefetch { ptr, hint, scope, .. } = &op.kind {
-                let bounds = Bounds::of_copy(self.kernel, &self.roots, (*ptr, *hint), self.options);
-                let copies = bounds.is_some();
+                let copies = Bounds::of_copy(self.kernel, &self.roots, *ptr, *hint).is_some();
                 copied |= copies;
                 evicted_first |= hint.nontemporal && (copies || *scope == PrefetchScope::Bulk);
             }

@@ -171,7 +171,7 @@ pub struct Parts {
     /// The variable of each shared array, and the array's name.
     pub arrays: Vec<(String, Word)>,
     /// The outcome of each cache hint.
-    pub hints: Vec<HintReached>,
+    pub(crate) hints: Vec<HintReached>,
 }
 
 /// Emits a verified kernel, as instructions.

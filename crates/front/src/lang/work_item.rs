@@ -12,7 +12,7 @@ use crate::ir::{Builder, Id, Meeting, NoWrapOp, Value, Wrap, limits};
 /// A work-item of the CPU reference.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorkItem {
+pub(crate) struct WorkItem {
     /// Position in the work-group.
     pub local: [u32; 3],
     /// Position of the work-group.

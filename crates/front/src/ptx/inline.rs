@@ -12,6 +12,8 @@
 //! anything is written out: thirty functions that each call the next one twice are a billion calls. Calls through a pointer, under a
 //! predicate, and of functions that call themselves stay: nothing is known of what they do.
 
+mod counted;
+
 use std::collections::{HashMap, HashSet};
 
 use super::body;
@@ -22,9 +24,6 @@ use super::tree::{
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
-
-/// Most calls inside each other.
-const DEEPEST_CALL: usize = 32;
 
 /// The body of an entry, with the bodies of what it calls.
 ///
@@ -46,33 +45,6 @@ pub(super) fn expanded<'t>(text: &'t str, module: &Module<'t>, entry: &Function<
     expander.count(&own, &mut HashMap::new(), 0)?.check()?;
     expander.append(entry, own, &mut Frame::default(), 0)?;
     Ok(expander.result)
-}
-
-/// What a function's body becomes once its calls are written out.
-#[derive(Clone, Copy, Default)]
-struct Expanded {
-    statements: u64,
-    registers: u64,
-    /// Calls inside each other.
-    depth: usize,
-}
-
-impl Expanded {
-    fn check(self) -> Result<()> {
-        let limits = [
-            (self.statements, limits::OPERATIONS, "instructions"),
-            (self.registers, body::MOST_REGISTERS, "registers"),
-        ];
-        for (count, most, what) in limits {
-            if count > most as u64 {
-                return Err(Error::input(format!(
-                    "with the functions that are called, the entry has too many {what}"
-                ))
-                .accepted(format!("at most {most}")));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The call that a statement is.
@@ -126,103 +98,6 @@ struct Frame<'t> {
 }
 
 impl<'m, 't> Expander<'m, 't> {
-    /// What a body becomes, each function counted once. At least: copies of parameters are not counted.
-    fn count(
-        &mut self,
-        own: &Body<'t>,
-        counted: &mut HashMap<&'t str, Expanded>,
-        depth: usize,
-    ) -> Result<Expanded> {
-        let mut all = Expanded {
-            statements: own.statements.len() as u64,
-            registers: own.registers.len() as u64,
-            depth: 0,
-        };
-        for call in own.statements.iter().filter_map(call) {
-            let Some(function) = callee(call).and_then(|callee| self.function(callee)) else {
-                continue;
-            };
-            let inner = match counted.get(function.name) {
-                Some(&known) => known,
-                None if depth >= DEEPEST_CALL => Expanded::default(),
-                None => {
-                    let body = self.body(function)?;
-                    let inner = self.count(&body, counted, depth + 1)?;
-                    counted.insert(function.name, inner);
-                    inner
-                }
-            };
-            if depth + inner.depth >= DEEPEST_CALL {
-                let error = Error::input(format!(
-                    "the calls of {} are nested too deeply",
-                    quoted(function.name)
-                ));
-                let error = error.accepted(format!("at most {DEEPEST_CALL} calls inside each other"));
-                return Err(error.at(format!("line {}", call.line)));
-            }
-            all.statements = all.statements.saturating_add(inner.statements);
-            all.registers = all.registers.saturating_add(inner.registers);
-            all.depth = all.depth.max(inner.depth + 1);
-        }
-        Ok(all)
-    }
-
-    /// A function of the module that can be written out.
-    fn function(&self, name: &str) -> Option<&'m Function<'t>> {
-        self.defined(name)
-            .filter(|function| !self.recursive.contains(function.name))
-    }
-
-    /// A function of the module that can be called and has a body.
-    fn defined(&self, name: &str) -> Option<&'m Function<'t>> {
-        let mut functions = self.module.functions.iter();
-        functions.find(|function| function.name == name && !function.is_entry)
-    }
-
-    /// The functions below a body that call themselves, and those that cannot be read.
-    fn in_circles(&mut self, own: &Body<'t>) -> HashSet<&'t str> {
-        let mut calls: HashMap<&'t str, Vec<&'t str>> = HashMap::new();
-        let mut found = HashSet::new();
-        let mut work = self.called(own);
-        while let Some(function) = work.pop() {
-            if calls.contains_key(function.name) {
-                continue;
-            }
-            let below = match self.body(function) {
-                Ok(body) => self.called(&body),
-                Err(_) => {
-                    found.insert(function.name);
-                    Vec::new()
-                }
-            };
-            calls.insert(
-                function.name,
-                below.iter().map(|function| function.name).collect(),
-            );
-            work.extend(below);
-        }
-        for &name in calls.keys() {
-            let (mut seen, mut work) = (HashSet::new(), calls[name].clone());
-            while let Some(below) = work.pop() {
-                if seen.insert(below) {
-                    work.extend(&calls[below]);
-                }
-            }
-            if seen.contains(name) {
-                found.insert(name);
-            }
-        }
-        found
-    }
-
-    fn called(&self, own: &Body<'t>) -> Vec<&'m Function<'t>> {
-        let calls = own.statements.iter().filter_map(call);
-        calls
-            .filter_map(callee)
-            .filter_map(|callee| self.defined(callee))
-            .collect()
-    }
-
     /// A function's body, as it is written.
     fn body(&mut self, function: &Function<'t>) -> Result<Body<'t>> {
         if let Some(own) = self.bodies.get(function.name) {
@@ -634,86 +509,4 @@ fn shift(operand: &mut Operand<'_>, registers: Register, labels: u32) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fmt::Write;
-    use std::time::{Duration, Instant};
-
-    use super::*;
-    use crate::ptx::parse;
-
-    /// A module whose functions each contain `lines` and call the next one this many times; the last one calls `last`.
-    fn chain(functions: usize, times: usize, lines: &str, last: &str) -> String {
-        let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
-        for number in (0..functions).rev() {
-            let next = match number + 1 == functions {
-                true => last.to_owned(),
-                false => format!("call f{};\n", number + 1).repeat(times),
-            };
-            let _ = writeln!(text, ".func f{number}()\n{{\n{lines}{next}ret;\n}}");
-        }
-        text + ".visible .entry k()\n{\ncall f0;\nret;\n}\n"
-    }
-
-    fn statements(text: &str) -> std::result::Result<usize, String> {
-        let module = parse::module(text).map_err(|error| error.to_string())?;
-        let entry = module.functions.iter().find(|function| function.is_entry);
-        let body = expanded(text, &module, entry.expect("an entry"));
-        body.map(|body| body.statements.len())
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn calls_are_counted_before_they_are_written_out() {
-        for (text, expected) in [
-            (chain(30, 2, "", ""), "too many instructions; at most 1048576"),
-            (chain(20, 2, "", ""), "too many instructions"),
-            (
-                chain(12, 2, ".reg .b32 %a<4>, x, y;\n".repeat(200).as_str(), ""),
-                "",
-            ),
-            (
-                chain(
-                    12,
-                    2,
-                    &(0..400)
-                        .map(|own| format!(".reg .b32 x{own};\n"))
-                        .collect::<String>(),
-                    "",
-                ),
-                "too many registers",
-            ),
-        ] {
-            let begun = Instant::now();
-            match (statements(&text), expected) {
-                (Ok(_), "") => {}
-                (found, expected) => {
-                    let said = found.expect_err(expected);
-                    assert!(said.contains(expected), "{said}");
-                }
-            }
-            assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-        }
-    }
-
-    #[test]
-    fn calls_are_nested_so_deeply_at_most() {
-        statements(&chain(DEEPEST_CALL, 1, "", "")).expect("they are");
-        let said = statements(&chain(DEEPEST_CALL + 1, 1, "", "")).expect_err("too deep");
-        assert!(
-            said.contains("the calls of `f") && said.contains("line "),
-            "{said}"
-        );
-        // Functions that call themselves are not written out.
-        for text in [chain(3, 2, "", "call f1;\n"), chain(1, 1, "", "call f0;\n")] {
-            statements(&text).expect("the call stays");
-        }
-        // A function that was counted where it is called from the entry is called at the bottom, too.
-        let deep = chain(DEEPEST_CALL, 1, "", "").replace("call f0;", "call f31;\ncall f0;");
-        statements(&deep).expect("as deep as it was");
-        let deeper = chain(DEEPEST_CALL, 1, "", "call g;\n")
-            .replace(".func f31()", ".func g()\n{\nret;\n}\n.func f31()")
-            .replace("call f0;", "call g;\ncall f0;");
-        let said = statements(&deeper).expect_err("too deep");
-        assert!(said.contains("the calls of `g`"), "{said}");
-    }
-}
+mod tests;

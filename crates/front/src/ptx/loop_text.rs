@@ -81,9 +81,9 @@ pub struct LoadStatement {
     /// Where it stands.
     pub span: Range<usize>,
     /// Its predicate, as it is written in front: `@!%p1 `.
-    pub guard: String,
+    pub(crate) guard: String,
     /// Whether it extends what it loads by the sign.
-    pub is_signed: bool,
+    pub(crate) is_signed: bool,
     /// The bits of a value that it loads.
     pub bits: u32,
     /// The registers that get the values; none for one that no register gets.

@@ -66,9 +66,10 @@ pub use contract::Undecided;
 pub use fields::{is_member, parameter_names};
 pub use lexer::{NEXT_LINE, line_at};
 pub use live::never_written;
-pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
+pub use loop_text::{CutRegister, LoopInText, Target};
 pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
-pub use references::{Reference, References, VariableUse};
+pub(crate) use references::References;
+pub use references::{Reference, VariableUse};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

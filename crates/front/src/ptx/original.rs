@@ -225,7 +225,7 @@ pub struct OriginalArray {
     /// Its name.
     pub name: String,
     /// Whether the whole module sees it.
-    pub is_global: bool,
+    pub(crate) is_global: bool,
     /// Whether it can be named at the end of the entry's body.
     pub is_visible: bool,
     /// Whether its size comes from the launch.

@@ -21,7 +21,8 @@ pub use matrix::{
 };
 pub use phase::{BARRIER_BYTES, PhaseOperation, PhaseStep};
 pub use quad::{Change, QUAD_BYTES, Quad};
-pub use short_float::{ShortFloat, half_of_e4m3};
+pub(crate) use short_float::ShortFloat;
+pub use short_float::half_of_e4m3;
 
 /// What an instruction does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

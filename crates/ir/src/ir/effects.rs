@@ -27,11 +27,11 @@ pub struct Effects {
     /// The memory that it may write.
     pub writes: Memory,
     /// The memory that it asks the caches to fetch.
-    pub requests: Memory,
+    pub(crate) requests: Memory,
     /// Whether other work-items may access the same memory at the same time.
     pub access: Access,
     /// What it waits for, besides the work-items that it meets.
-    pub awaits: Awaits,
+    pub(crate) awaits: Awaits,
     /// Whether the work-item may end here.
     pub ends: bool,
     /// Whether it does something else that can be observed: it writes text, or tells the device something.
@@ -79,7 +79,7 @@ pub enum Access {
 
 /// What an operation waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaits {
+pub(crate) enum Awaits {
     /// Nothing.
     Nothing,
     /// Asynchronous copies of the work-item.

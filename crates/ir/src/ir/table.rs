@@ -163,9 +163,9 @@ pub struct Rules {
     /// It can flush subnormal numbers.
     pub flushes: &'static [Type],
     /// It can be fused with another.
-    pub contracts: &'static [Type],
+    pub(crate) contracts: &'static [Type],
     /// No device has it without flushing.
-    pub flushes_always: &'static [Type],
+    pub(crate) flushes_always: &'static [Type],
 }
 
 impl Rules {

@@ -242,7 +242,7 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
 impl<A: Arithmetic, T: Float> Number<A, T> {
     /// `self × factor + term`, rounded once.
     #[inline(always)]
-    pub fn mul_add(self, factor: impl Operand<A, T>, term: impl Operand<A, T>) -> Self {
+    pub(crate) fn mul_add(self, factor: impl Operand<A, T>, term: impl Operand<A, T>) -> Self {
         let (factor, term) = (factor.number(self.arithmetic), term.number(self.arithmetic));
         Number::new(
             self.arithmetic,
@@ -252,7 +252,7 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
 
     /// The sign bit cleared.
     #[inline(always)]
-    pub fn abs(self) -> Self {
+    pub(crate) fn abs(self) -> Self {
         self.unary(UnaryOp::FAbs)
     }
 

@@ -25,7 +25,7 @@ pub struct Balance {
     /// By time.
     pub groups: f64,
     /// Share of a sub-group's work-items that an instruction acts on, on average, 0 to 1.
-    pub active: f64,
+    pub(crate) active: f64,
 }
 
 impl Balance {

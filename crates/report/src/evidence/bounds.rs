@@ -50,9 +50,9 @@ pub struct Roofline {
     pub bandwidth: f64,
     /// The same where each access is to another place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scattered_bandwidth: Option<f64>,
+    pub(crate) scattered_bandwidth: Option<f64>,
     /// Operations a nanosecond at which the unit that this kernel needs longest is always busy.
-    pub operations_per_ns: f64,
+    pub(crate) operations_per_ns: f64,
     /// The plans that ran.
     pub points: Vec<RooflinePoint>,
 }

@@ -81,7 +81,7 @@ pub struct LoopTime {
     /// Share of all waiting for loads from global memory that is in it, 0 to 1.
     pub waiting: f64,
     /// The part of an iteration in which a sub-group does not wait for loads, in nanoseconds, on average.
-    pub busy_ns: f64,
+    pub(crate) busy_ns: f64,
 }
 
 /// One load of the source.

@@ -48,18 +48,18 @@ impl Doing {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// The activity.
-    pub doing: Doing,
+    pub(crate) doing: Doing,
     /// From when, in nanoseconds from the start of the window.
-    pub from_ns: f64,
+    pub(crate) from_ns: f64,
     /// Until when.
-    pub to_ns: f64,
+    pub(crate) to_ns: f64,
 }
 
 /// One sub-group's activity in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Strip {
     /// Without gaps, in order.
-    pub moments: Vec<Moment>,
+    pub(crate) moments: Vec<Moment>,
     /// When each pass through a loop begins, in nanoseconds from the start of the window: where it jumps back.
     pub iterations: Vec<f64>,
 }
@@ -68,13 +68,13 @@ pub struct Strip {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// When the window begins, in nanoseconds from the start of the launch.
-    pub from_ns: f64,
+    pub(crate) from_ns: f64,
     /// Its length.
-    pub length_ns: f64,
+    pub(crate) length_ns: f64,
     /// How long the work-group lives in whose middle it lies.
-    pub life_ns: f64,
+    pub(crate) life_ns: f64,
     /// A strip for each sub-group that was there.
-    pub strips: Vec<Strip>,
+    pub(crate) strips: Vec<Strip>,
 }
 
 impl Timeline {

@@ -11,7 +11,7 @@ pub struct Detail {
     /// The simulated part, in words.
     pub note: String,
     /// Why sub-groups did not issue, the commonest reason of the plain kernel first.
-    pub stalls: Vec<Stalled>,
+    pub(crate) stalls: Vec<Stalled>,
     /// The loads of the source, those of the plain kernel with the most waiting first.
     pub loads: Vec<Load>,
     /// The activity of some sub-groups of each in the middle of the launch, by the plan's name: windows of the same length.
@@ -62,7 +62,7 @@ pub struct Source {
 
 /// A reason to wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stalled {
+pub(crate) struct Stalled {
     /// The sub-groups' activity meanwhile.
     pub reason: String,
     /// As NVIDIA's profilers call it, or much like it.
@@ -85,7 +85,7 @@ pub struct Load {
     /// Bytes that device memory delivers for each that a work-item asks for.
     pub fetched: f64,
     /// Share of all waiting for loads that is for its values, 0 to 1, of the plain kernel.
-    pub waiting: f64,
+    pub(crate) waiting: f64,
     /// The same with the plan.
     pub best: Option<f64>,
 }

@@ -66,6 +66,7 @@ impl Partial {
                 let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
                 let telling = match self.telling_left {
                     telling if telling == 0 || telling == left => String::new(),
+                    1 => format!(" about {} for the likely one,", time(1)),
                     telling => format!(" about {} for the {telling} likely ones,", time(telling)),
                 };
                 let all = time(left);

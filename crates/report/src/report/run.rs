@@ -67,6 +67,8 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
         )
     } else if occupancy >= 0.5 {
         format!("{full}.")
+    } else if resident < fits.sub_groups_per_core {
+        format!("Only {full}: the launch has {resident} for the fullest one.")
     } else {
         format!("Only {full}; more do not fit because of {}.", fits.limit())
     })
@@ -152,6 +154,30 @@ pub fn sentence(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::samples::starved;
+
+    #[test]
+    fn a_limit_is_named_where_it_binds() {
+        let said = |groups| {
+            let mut evidence = Evidence {
+                groups,
+                group: 128,
+                achieved: Some(30.3),
+                ..starved()
+            };
+            if let Some(fits) = &mut evidence.fits {
+                (fits.groups_per_core, fits.sub_groups_per_group) = (16, 4);
+                fits.sub_groups_per_core = 64;
+            }
+            filling(&evidence).expect("it is known")
+        };
+        let fewer = said(10 * u64::from(starved().cores));
+        assert!(
+            fewer.ends_with("(47 % occupancy): the launch has 40 for the fullest one."),
+            "{fewer}"
+        );
+        let all = said(100 * u64::from(starved().cores));
+        assert!(!all.contains("the launch has"), "{all}");
+    }
 
     #[test]
     fn one_is_not_said_as_many() {

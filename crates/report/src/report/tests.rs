@@ -115,6 +115,12 @@ fn a_search_that_tried_nothing_decides_nothing() {
         assert!(conclusion.contains(expected), "{conclusion}");
     }
     assert!(!conclusion.contains("worth it"), "{conclusion}");
+    let one = report.partial.clone().map(|partial| Partial {
+        telling_left: 1,
+        ..partial
+    });
+    let one = one.and_then(|partial| partial.cost()).expect("plans are left");
+    assert!(one.contains(" for the likely one, about 262 s in all"), "{one}");
     assert!(
         report.why_as_it_was().starts_with("too few plans were timed"),
         "a module that is written says no more"

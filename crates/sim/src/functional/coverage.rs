@@ -63,7 +63,7 @@ pub struct LoopSite {
     /// Its first operation.
     pub place: Place,
     /// It can be left before its first access to memory.
-    pub tested_first: bool,
+    pub(crate) tested_first: bool,
     /// Its reads, without those of inner loops.
     pub loads: BTreeSet<LoadId>,
     /// There is another loop inside.

@@ -82,7 +82,7 @@ pub use coverage::{ControlEdgeKind, Covered, LoopSite, Sites};
 pub use address::from_generic;
 pub use buffer::BufferMemory;
 pub(crate) use footprint::Footprint;
-pub use lane_op::{AccessedMemory, LaneOp, LaneOpKind, SlotList};
+pub use lane_op::{AccessedMemory, LaneOp, LaneOpKind};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::moved::Piece;
 pub(crate) use needed::{Flow, Need, Needed, choices};

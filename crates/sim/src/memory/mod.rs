@@ -79,7 +79,7 @@ pub(crate) use port::spread;
 use recent::Recent;
 use regions::Regions;
 pub(crate) use reuse::{Requests, Reuse, noted};
-pub use saturation::{Saturation, saturation};
+pub use saturation::saturation;
 use slices::Slices;
 use stacks::Link;
 pub(crate) use stacks::Placement;

@@ -25,7 +25,7 @@ pub struct Saturation {
     /// Bytes on their way to all cores together.
     pub bytes: f64,
     /// From the request for a line to its arrival then, in nanoseconds.
-    pub latency_ns: f64,
+    pub(crate) latency_ns: f64,
 }
 
 /// The fewest bytes on their way with which a device's cores get nearly all of what its memory delivers.

@@ -6,7 +6,7 @@ pub struct Spread {
     count: f64,
     sum: f64,
     /// The longest.
-    pub longest: f64,
+    pub(crate) longest: f64,
 }
 
 impl Spread {

@@ -26,6 +26,7 @@ mod part;
 pub(crate) mod profile;
 mod report;
 mod run;
+mod simulated;
 mod slowest;
 mod stalls;
 mod standstill;
@@ -40,15 +41,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[doc(hidden)]
-pub use crate::memory::{Saturation, saturation};
+pub use crate::memory::saturation;
 pub use balance::{Balance, Spread};
 pub use code::Code;
 #[doc(hidden)]
 pub use pace::WORTH;
 #[doc(hidden)]
 pub use pace::{Behind, Course, Pace};
-pub use profile::{LoadProfile, LoopProfile, UnitProfile};
-pub use report::{Cut, LaunchTime, PlaceProfile, Sample};
+pub use report::{Cut, LaunchTime, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 

@@ -2,7 +2,8 @@
 
 use super::pace::{FEW, Pace};
 use super::report::{self, Sample};
-use super::run::{CORES_OF_STRATA, CORES_TO_AVERAGE, Job, LEAST_ROUNDS, SHORT, SOON, Simulated, WHILE};
+use super::run::{CORES_OF_STRATA, CORES_TO_AVERAGE, Job, LEAST_ROUNDS, SHORT, SOON, WHILE};
+use super::simulated::Simulated;
 use super::survey::{Chosen, Survey};
 use super::{Cores, LaunchTime, Raced};
 use crate::Result;
@@ -133,6 +134,7 @@ impl Part<'_> {
             of_groups: self.groups,
             is_stratified,
             is_few: self.few.is_some(),
+            is_apart: self.job.is_uncounted && result.groups < self.groups,
             cut: result.cut,
         };
         report::launch_time(

@@ -38,9 +38,9 @@ pub struct LoadProfile {
     /// Lines that were looked up in L1.
     pub lines: f64,
     /// Sectors asked of L1.
-    pub sectors: f64,
+    pub(crate) sectors: f64,
     /// Those of them that were there.
-    pub l1_hits: f64,
+    pub(crate) l1_hits: f64,
     /// Bytes that device memory delivered for it.
     pub memory_bytes: f64,
     /// Cycles that sub-groups waited for its values.

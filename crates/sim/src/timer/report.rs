@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::balance::Balance;
 use super::code::Code;
 use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
-use super::run::Simulated;
+use super::simulated::Simulated;
 use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
 use crate::device::Counters;
 use crate::ir::Place;
@@ -92,7 +92,10 @@ pub struct Sample {
     /// Whether work-groups differ, and those that were simulated were chosen to stand for all.
     pub is_stratified: bool,
     /// Whether it is smaller than what one takes: [`Cores::Few`](super::Cores::Few).
-    pub is_few: bool,
+    pub(crate) is_few: bool,
+    /// Whether it was not counted what work-groups bring to L2 for each other, though L2 may not hold all: cores that are not
+    /// simulated bring nothing then.
+    pub is_apart: bool,
     /// How the launch's time follows, if the run was ended early.
     pub cut: Option<Cut>,
 }

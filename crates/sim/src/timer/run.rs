@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::balance::Balance;
 use super::code::Code;
-use super::core::{Core, Groups, Shared};
+use super::core::{Core, Shared};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::part::Part;
-use super::report::Cut;
-use super::slowest::{self, Moments};
-use super::stalls::{InstructionProfile, Issue, Watch};
+use super::simulated::{Queue, Simulated, summary};
+use super::stalls::{InstructionProfile, Watch};
 use super::standstill::Standstill;
 use super::survey::{Chosen, Survey};
 use super::{Cores, Raced, Timer};
@@ -20,8 +18,8 @@ use crate::home::Home;
 use crate::ir::effects::{Access, Memory};
 use crate::ir::{Kernel, Space};
 use crate::memory::{
-    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, may_stay_in_l2,
-    parts, stays_in_l2,
+    Compressible, Contents, Extent, MemorySystem, Placement, Reuse, WithHost, may_stay_in_l2, parts,
+    stays_in_l2,
 };
 use crate::model::DeviceModel;
 use crate::model::occupancy::{Footprint, Occupancy};
@@ -43,19 +41,12 @@ const SUB_GROUPS_OF_LARGE_CODE: u32 = 64;
 /// Cores of the smallest sample, whose times tell whether work-groups are alike.
 const LEAST_CORES: u32 = 2;
 
-/// Cores of a sample whose times differ by more than this part are not alike.
-const ALIKE: f64 = 0.05;
-
 /// If cores of a sample have equal work up to this fraction, but not equal times, the difference is chance: the order in which
 /// sub-groups find code and data in the caches. [`CORES_TO_AVERAGE`] cores show that, too.
-const SAME_WORK: f64 = 0.01;
+pub(super) const SAME_WORK: f64 = 0.01;
 
 /// Cores of a sample that averages over chance.
 pub(super) const CORES_TO_AVERAGE: u32 = 16;
-
-/// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
-/// are not alike: the launch waits for the longest of them, which a sample need not hold.
-const ALIKE_WORK: f64 = 0.05;
 
 /// Cores of a sample whose work-groups stand for others that differ. (Of 15 launches, each with three choices of work-groups, 16
 /// cores take up to 6.5 % less and 6.2 % more time than all, 2.4 % off on average; 8 up to 9 %.)
@@ -80,49 +71,6 @@ const ROUNDS: u64 = 6;
 /// Groups of lines of a buffer that are looked at to find out how it can be compressed.
 const LOOKED_AT: u64 = 256;
 
-/// The results of the simulated cores.
-pub(super) struct Simulated {
-    pub cycles: f64,
-    pub profile: Vec<InstructionProfile>,
-    pub memory: MemoryCounters,
-    pub resident_cycles: u64,
-    /// Cycles of all simulated cores together, until the last one ended.
-    pub core_cycles: f64,
-    /// Work-groups that have ended, or were cut, and to how many whole ones their work comes.
-    pub groups: u64,
-    pub done: f64,
-    pub balance: Balance,
-    pub lives: Vec<(u64, u64)>,
-    pub watched: Vec<Vec<Issue>>,
-    /// Whether work-groups have about as many instructions to issue.
-    pub same_instructions: bool,
-    /// Whether the cores' times say that all of the launch's cores take as long.
-    pub alike: bool,
-    /// Whether the cores had as much work as each other.
-    pub same_work: bool,
-    /// What is known of the rest, if the run was cut.
-    pub cut: Option<Cut>,
-}
-
-impl Simulated {
-    /// Steps of `groups` such work-groups: instructions, and sectors that they ask for.
-    pub(crate) fn steps(&self, groups: u64) -> f64 {
-        let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
-        (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
-    }
-
-    /// The result of a run that was cut at cycle `end`, when it had done this `part` of the work of its `groups`. Without a part the
-    /// cycles are a lower bound.
-    fn cut(self, end: u64, part: Option<f64>, groups: f64) -> Simulated {
-        Simulated {
-            cycles: end as f64 / part.unwrap_or(1.0),
-            done: part.map_or(self.done, |part| part * groups),
-            cut: Some(part.map_or(Cut::AtLeast, |_| Cut::ByWork)),
-            ..self
-        }
-    }
-}
-
 /// A launch on a model, and the facts found about it.
 pub(super) struct Job<'l> {
     pub model: &'l DeviceModel,
@@ -142,6 +90,8 @@ pub(super) struct Job<'l> {
     is_kept: bool,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
+    /// Whether the work-groups were not counted, and L2 may not hold all that they touch.
+    pub is_uncounted: bool,
     /// Steps of a work-group, if they were counted.
     steps: Option<f64>,
     /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half of these.
@@ -219,6 +169,13 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         }
         CacheState::Kept => Contents::Buffers,
     };
+    let bytes = || -> u64 {
+        state
+            .extents()
+            .iter()
+            .map(|buffer| buffer.end - buffer.start)
+            .sum()
+    };
     let job = Job {
         model,
         code,
@@ -229,12 +186,10 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         places,
         contents,
         overflows: survey.map_or_else(
-            || {
-                let buffers = state.extents().into_iter();
-                buffers.map(|buffer| buffer.end - buffer.start).sum::<u64>() > may_stay_in_l2(model)
-            },
+            || bytes() > may_stay_in_l2(model),
             |survey| !survey.touches_at_most(may_stay_in_l2(model)),
         ),
+        is_uncounted: survey.is_none() && bytes() > stays_in_l2(model),
         is_kept: cache == CacheState::Kept,
         reuse: survey.and_then(Survey::reuse),
         steps: survey.map(|survey| survey.steps() / groups as f64),
@@ -345,36 +300,6 @@ fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footp
         .accepted(format!("it is limited by {}", occupancy.limit())));
     }
     Ok((footprint, occupancy))
-}
-
-/// Work-groups in the order of their numbers. If all cores are simulated, whichever has room takes the
-/// next; else each takes those that it would get if all ended in turn.
-struct Queue {
-    next: Vec<u64>,
-    shared: bool,
-    busy: u64,
-    count: u64,
-    left: Vec<u64>,
-    /// The chosen representatives, if there are any: the counters are indices into this list.
-    list: Option<Vec<u64>>,
-    /// Work-groups of each core that the list leaves out.
-    left_out: u64,
-}
-
-impl Groups for Queue {
-    fn next(&mut self, core: usize) -> Option<u64> {
-        let (next, step) = match self.shared {
-            true => (&mut self.next[0], 1),
-            false => (&mut self.next[core], self.busy),
-        };
-        if *next >= self.count || self.left[core] == 0 {
-            return None;
-        }
-        self.left[core] -= 1;
-        *next += step;
-        let place = *next - step;
-        Some(self.list.as_ref().map_or(place, |list| list[place as usize]))
-    }
 }
 
 impl Job<'_> {
@@ -635,106 +560,4 @@ impl Job<'_> {
             })
             .collect()
     }
-}
-
-fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
-    let Shared {
-        memory,
-        groups: queue,
-        profile,
-    } = shared;
-    let groups: u64 = cores.iter().map(|core| core.ended.len() as u64).sum();
-    let last = |core: &Core| core.ended.iter().copied().max().unwrap_or(0) as f64;
-    let end = cores.iter().map(last).fold(0.0, f64::max);
-    // Cores with as many work-groups as the first should take as long.
-    let comparable = cores
-        .iter()
-        .filter(|core| core.ended.len() == cores[0].ended.len())
-        .map(last);
-    let shortest = comparable.fold(f64::INFINITY, f64::min);
-    let work = |core: &Core| core.issued as f64 / core.ended.len().max(1) as f64;
-    let (least, most) = cores
-        .iter()
-        .map(work)
-        .fold((f64::INFINITY, 0.0f64), |(least, most), work| {
-            (least.min(work), most.max(work))
-        });
-    // Writes wait in L2 for a while: in few rounds of work-groups nothing waits for them, in many everything does.
-    let of_writes = memory.dram_written() * cores.len() as f64 / groups.max(1) as f64;
-    let all: Vec<f64> = cores
-        .iter()
-        .enumerate()
-        .map(|(number, core)| whole_time(core, left_over(&queue, number), u64::from(places), of_writes))
-        .collect();
-    let mut work_of_groups = Moments::default();
-    cores
-        .iter()
-        .flat_map(|core| &core.work)
-        .for_each(|&work| work_of_groups.add(work));
-    Simulated {
-        cycles: all.iter().copied().fold(0.0, f64::max) + unseen(cores, &queue, places),
-        profile,
-        resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
-        core_cycles: end * cores.len() as f64,
-        groups,
-        done: groups as f64,
-        balance: cores
-            .iter()
-            .fold(Balance::default(), |all, core| all.and(core.balance)),
-        lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
-        watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
-        same_instructions: work_of_groups.relative() <= ALIKE_WORK,
-        alike: shortest >= end * (1.0 - ALIKE),
-        same_work: least >= most * (1.0 - SAME_WORK),
-        memory: memory.counters().clone(),
-        cut: None,
-    }
-}
-
-/// Work-groups that a core would still have got.
-fn left_over(queue: &Queue, core: usize) -> u64 {
-    match queue.shared {
-        true => queue.left_out,
-        false => queue.count.saturating_sub(queue.next[core]).div_ceil(queue.busy),
-    }
-}
-
-/// By how much the launch's last sub-group ends later than the last one of these cores, if all work-groups are resident at once
-/// and all sub-groups have the same work.
-fn unseen(cores: &[Core], queue: &Queue, places: u32) -> f64 {
-    let mut work = Moments::default();
-    for &(_, issued) in cores.iter().flat_map(|core| &core.last) {
-        work.add(issued);
-    }
-    let groups: usize = cores.iter().map(|core| core.ended.len()).sum();
-    if queue.count > queue.busy * u64::from(places) || work.relative() > SAME_WORK || groups == 0 {
-        return 0.0;
-    }
-    let times: Vec<Vec<u64>> = cores
-        .iter()
-        .map(|core| core.last.iter().map(|&(end, _)| end).collect())
-        .collect();
-    slowest::later(&times, queue.count as f64 / groups as f64)
-}
-
-/// A core's time with the work-groups that were left out: they come as fast as those of the later half, and no faster than device
-/// memory keeps up with their writes, which takes `least` cycles for each.
-fn whole_time(core: &Core, left_over: u64, places: u64, least: f64) -> f64 {
-    let mut ended = core.ended.clone();
-    ended.sort_unstable();
-    let last = ended.last().copied().unwrap_or(0) as f64;
-    if left_over == 0 {
-        return last;
-    }
-    let (from, to) = (
-        ended.len() / 2,
-        ended
-            .len()
-            .saturating_sub((places as usize).min(ended.len() / 4).max(1)),
-    );
-    let per_group = match to > from {
-        true => (ended[to] - ended[from]) as f64 / (to - from) as f64,
-        false => last / ended.len().max(1) as f64,
-    };
-    last + per_group.max(least) * left_over as f64
 }

@@ -168,9 +168,10 @@ impl Survey {
                 || runs.met_by_others(true, &lines, model) > SHARED)
         {
             let first: Vec<u64> = (0..noted).collect();
-            let lines = match are_same && !remains && !runs.have_barriers() {
+            let part = survey.until_full(stays);
+            let lines = match are_same && !remains && !runs.have_barriers() && runs.touch_evenly(part) {
                 true => Noted {
-                    most_steps: (survey.until_full(stays) * runs.steps_of_sub_group()) as u64,
+                    most_steps: (part * runs.steps_of_sub_group()) as u64,
                     ..lines
                 },
                 false => lines,
@@ -212,8 +213,8 @@ impl Survey {
         resident.min(self.few_times * most).max(most).clamp(1, self.of)
     }
 
-    /// The part of work-groups that all do the same after which L2, which keeps this many bytes, has been filled [`FILLED`] times:
-    /// the rest finds as much in it.
+    /// The part of work-groups that all do the same after which L2, which keeps this many bytes, has been filled [`FILLED`] times,
+    /// if they touch memory evenly: the rest finds as much in it.
     fn until_full(&self, keeps: u64) -> f64 {
         match self.touched {
             Some(touched) if self.steps() > self.most_steps as f64 / 4.0 => {

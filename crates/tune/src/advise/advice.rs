@@ -38,7 +38,7 @@ pub struct Advice {
     pub hints_alone: Option<HintsAlone>,
     /// Why the launch shows little of the kernel, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// The recommendation.
     pub verdict: Verdict,
     /// The verdict in a sentence with its numbers.

@@ -28,6 +28,7 @@ pub use crate::evidence::{
     RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads,
 };
 pub use advice::{Advice, Choice, Program, advise};
-pub use hints::{HintsAlone, OtherLevel, SpelledHint};
-pub use steps::{Answer, ChecklistStep, Measure};
+pub(crate) use hints::HintsAlone;
+pub(crate) use steps::ChecklistStep;
+pub use steps::{Answer, Measure};
 pub use text::text;

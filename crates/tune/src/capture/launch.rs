@@ -39,10 +39,8 @@ pub struct Captured {
     pub group: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub shared_bytes: u32,
-    /// Whether all work-groups were resident at once.
-    pub is_cooperative: bool,
     /// Attributes of the launch beyond these: their numbers.
-    pub attributes: Vec<u32>,
+    pub(crate) attributes: Vec<u32>,
     /// All parameters, one after the other.
     pub parameters: Vec<u8>,
     /// Offset and size of each parameter, in bytes.
@@ -92,7 +90,7 @@ pub struct Allocation {
     /// Its contents after the launch.
     pub after: Arc<[u8]>,
     /// Whether another process or device may have written it meanwhile.
-    pub is_foreign: bool,
+    pub(crate) is_foreign: bool,
 }
 
 /// A variable of the module.
@@ -228,7 +226,6 @@ impl Captured {
             groups: manifest.groups,
             group: manifest.group,
             shared_bytes: manifest.shared_bytes,
-            is_cooperative: manifest.cooperative,
             attributes: manifest.attributes.iter().map(|own| own.id).collect(),
             parameters,
             layout,

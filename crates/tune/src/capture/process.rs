@@ -84,7 +84,7 @@ pub struct Counts {
     /// The longest of them, in nanoseconds.
     pub longest_ns: u64,
     /// Which launch of the kind that was, from 0.
-    pub longest: u64,
+    pub(crate) longest: u64,
     /// Its work-groups, or those of the first launch.
     pub groups: [u32; 3],
     /// Its work-items of a work-group.
@@ -108,14 +108,14 @@ pub struct Counts {
     /// Launches after the original was taken for good.
     pub left: u64,
     /// Launches whose time is known, by that: an octave of times each.
-    pub classes: [Class; CLASSES],
+    pub(crate) classes: [Class; CLASSES],
 }
 
 /// Launches that take about as long: no launch of a class takes twice as long as another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     /// Their times, in nanoseconds.
-    pub total_ns: u64,
+    pub(crate) total_ns: u64,
     /// Which launch of the kind was the first of them, from 0.
     pub launch: u64,
 }

@@ -27,7 +27,7 @@ pub struct CapturedProgram {
     /// The driver's version, as that says it: 13000 for 13.0.
     pub driver: i64,
     /// The time of all kernels, in nanoseconds: of all launches, from those whose time is known.
-    pub total_ns: f64,
+    pub(crate) total_ns: f64,
     /// The kernels, those that take longest first.
     #[serde(default)]
     pub kernels: Vec<CapturedKernel>,

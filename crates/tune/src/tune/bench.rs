@@ -253,7 +253,7 @@ pub struct Explanation {
     /// Its own run of the kernel; none where that took too long.
     pub simulated: Option<Timed>,
     /// Why the launch says nothing of the kernel, a sentence each.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Timed {
@@ -311,7 +311,7 @@ pub struct Looked {
     /// Its time, and where that goes.
     pub timed: Timed,
     /// The activity of some of its sub-groups in the middle of the launch, if they were watched.
-    pub timeline: Option<Timeline>,
+    pub(crate) timeline: Option<Timeline>,
     /// Its instructions.
     pub program: Option<Arc<MachineProgram>>,
     /// The text for NVIDIA's compiler, if the device is one of NVIDIA's.

@@ -41,8 +41,8 @@ pub use bench::kinds::opencl::own_entry;
 pub use bench::kinds::simulated::bench::SimulatedBench;
 pub use bench::several::SeveralBench;
 pub use bench::{
-    Adjustable, Bench, Choices, Explanation, Held, Judge, Judged, Looked, Platform, Pressure, Raced,
-    Simulates, Spread, Timed,
+    Bench, Choices, Explanation, Held, Judge, Judged, Looked, Platform, Pressure, Raced, Simulates, Spread,
+    Timed,
 };
 #[doc(hidden)]
 pub use check::compare;
@@ -54,8 +54,7 @@ pub use launch::file::LaunchFile;
 pub use launch::fitted_template::fitted_launch_template;
 pub use launch::template::launch_template;
 pub use launch_settings::beside_the_plan;
-pub use launched::tuned_launch_with;
-pub use launched::{Best, tuned_launch};
+pub use launched::{Best, tuned_launch, tuned_launch_with};
 pub use modules::drop_in;
 pub use modules::drop_in::in_place;
 pub use modules::exchanged::exchanged;
@@ -73,13 +72,13 @@ pub use search::log;
 pub use search::log::{Log, Shard};
 pub use search::proposals::{BATCH, MEASURED, Proposals};
 pub use search::space;
-pub use search::{SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
+pub use search::{SearchSettings, derive, likely, plain, search, tune};
 pub use subject::accuracy::with_accuracy;
-pub use subject::captured::{Exchange, Replay, captured_subject, exchange, replay};
+pub use subject::captured::{Exchange, captured_subject, exchange, replay};
 pub use subject::contraction::{MOST_ITEMS, contraction};
 pub use subject::file::FileSubject;
 #[doc(hidden)]
 pub use subject::workload;
-pub use subject::workload::{ArgumentSpec, Bound, Placed, PlacedMemory, Workload};
+pub use subject::workload::{ArgumentSpec, Bound, Placed, Workload};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_with};

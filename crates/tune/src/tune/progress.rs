@@ -42,7 +42,7 @@ pub trait Progress: Sync {
     }
 }
 
-/// Nobody follows.
+/// Progress that is not shown.
 impl Progress for () {}
 
 /// Decides by the plain kernel's run whether a search goes on; without a function it always does.

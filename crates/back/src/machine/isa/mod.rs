@@ -10,26 +10,26 @@ use super::target::Family;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// Whether hints and copies, which write no register that is waited for, go behind all else of a segment.
-    pub hints_last: bool,
+    pub(crate) hints_last: bool,
     /// Whether loads are moved down to their first use before the scheduler moves them up.
-    pub loads_sunk: bool,
+    pub(crate) loads_sunk: bool,
     /// Whether a load behind a shuffle stays there.
-    pub loads_behind_shuffles: bool,
+    pub(crate) loads_behind_shuffles: bool,
     /// Whether the last iteration's loads are used before more is loaded on the same scoreboard.
-    pub uses_before_loads: bool,
+    pub(crate) uses_before_loads: bool,
     /// Whether a value that goes on in the next iteration, and is wanted behind the loop as well, has two registers.
-    pub leaving_values_apart: bool,
+    pub(crate) leaving_values_apart: bool,
     /// Whether pointers stay in the constant bank until they are needed.
-    pub pointers_in_constants: bool,
+    pub(crate) pointers_in_constants: bool,
     /// Whether short loops are unrolled unless the source forbids it.
-    pub loops_unrolled: bool,
+    pub(crate) loops_unrolled: bool,
     /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
-    pub predicated_messages: bool,
+    pub(crate) predicated_messages: bool,
     /// Whether uniform values are computed once per sub-group, by an instruction for one work-item.
-    pub scalar_instructions: bool,
+    pub(crate) scalar_instructions: bool,
     /// Whether the program contains the instructions that make visible NaNs canonical. (For NVIDIA the text has them, and they
     /// are few compared with the instructions that the model was fitted to.)
-    pub canonical_nans: bool,
+    pub(crate) canonical_nans: bool,
 }
 
 impl Family {

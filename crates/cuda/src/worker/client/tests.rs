@@ -1,5 +1,8 @@
 //! The parent's side against workers that are shell scripts.
 
+use std::thread;
+
+use super::super::MARK_VARIABLE;
 use super::*;
 use crate::launch::Geometry;
 use crate::module::Compiled;

@@ -13,7 +13,7 @@ mod arithmetic;
 mod asked;
 pub mod atomics;
 pub mod block;
-pub mod collective;
+pub(crate) mod collective;
 mod control;
 mod convert;
 mod function;
@@ -46,9 +46,10 @@ pub use arithmetic::{
     add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,
 };
 pub use asked::{At, Wishes};
+pub(crate) use control::ScopeHandle;
 pub use control::{
-    Branch, Lazy, ScopeHandle, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block,
-    end_if, end_lazy, end_loop, end_work_item, go_on_if, leave, next_iteration, yield_block, yield_if,
+    Branch, Lazy, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block, end_if,
+    end_lazy, end_loop, end_work_item, go_on_if, leave, next_iteration, yield_block, yield_if,
 };
 pub use convert::cast;
 pub use function::{
@@ -61,7 +62,7 @@ pub use memory::{
 };
 pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
 pub use range::{Range, after_work_items, begin_for, counter, range, work_items};
-pub use types_fit::{Same, TypesFit, if_types_fit};
+pub use types_fit::{Same, if_types_fit};
 pub use values::{
     Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,
 };

@@ -73,7 +73,7 @@ pub struct Body {
     /// The steps.
     pub nodes: Vec<Node>,
     /// The variables.
-    pub assigned: BTreeSet<VariableId>,
+    pub(crate) assigned: BTreeSet<VariableId>,
 }
 
 impl Body {

@@ -9,7 +9,7 @@ use crate::lang::data::{self, Data};
 use crate::lang::scalar::Scalar;
 
 /// The type of a value in a register.
-pub trait Register {
+pub(crate) trait Register {
     /// Its type in the IR.
     const TYPE: Type;
 }

@@ -38,7 +38,7 @@ pub enum Element {
 
 impl Element {
     /// The type with this name in PTX.
-    pub fn named(name: &str) -> Option<Element> {
+    pub(crate) fn named(name: &str) -> Option<Element> {
         Some(match name {
             "f16" => Element::F16,
             "bf16" => Element::Bf16,

@@ -24,9 +24,9 @@ pub enum PhaseOperation {
         /// It must not end the phase.
         stays: bool,
     },
-    /// So many bytes are still to come.
+    /// The bytes that are still to come.
     Expect(Operand),
-    /// So many bytes came.
+    /// The bytes that came.
     Complete(Operand),
     /// Whether the phase of a state, or of a parity, has ended.
     Test {
@@ -57,7 +57,7 @@ pub struct PhaseStep {
     pub barrier: Option<Reference>,
     /// What it orders.
     pub order: MemoryOrder,
-    /// For whom.
+    /// Between which work-items.
     pub scope: MemoryScope,
 }
 

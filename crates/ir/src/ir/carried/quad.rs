@@ -26,7 +26,7 @@ pub struct Quad {
     pub change: Change,
     /// What it orders.
     pub order: MemoryOrder,
-    /// For whom.
+    /// Between which work-items.
     pub scope: MemoryScope,
     /// Where an address leads that is no pointer.
     pub space: Space,

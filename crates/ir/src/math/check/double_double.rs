@@ -229,7 +229,7 @@ pub(crate) fn exp_m1(x: DoubleDouble) -> DoubleDouble {
 }
 
 /// The natural logarithm of a positive number.
-pub fn log(x: f64) -> DoubleDouble {
+pub(crate) fn log(x: f64) -> DoubleDouble {
     // Exact: a subnormal number is made normal first.
     let (x, shift) = if x < f64::MIN_POSITIVE {
         (x * f64::powi(2.0, 54), -54)

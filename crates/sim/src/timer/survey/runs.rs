@@ -13,6 +13,10 @@ use crate::ir::Kernel;
 use crate::memory::{may_stay_in_l2, stays_in_l2};
 use crate::model::DeviceModel;
 
+/// A part of the steps touches memory as evenly as all if each of so many parts of it touches this much of its share.
+const PARTS: u32 = 4;
+const EVENLY: f64 = 0.5;
+
 /// The requests of a work-group's sub-groups, in order.
 type Requested = Vec<Vec<Request>>;
 
@@ -152,6 +156,11 @@ impl<'l> Runs<'l> {
         Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
     }
 
+    /// Whether the first part of each sub-group's steps touches new lines as the rest does: see [`are_even`].
+    pub(crate) fn touch_evenly(&self, part: f64) -> bool {
+        part >= 1.0 || are_even(self.requests.values().flatten(), part)
+    }
+
     /// The part of the noted reads, or writes, of buffers that do not stay in L2 whose data another one of the work-groups has
     /// read, or written, before. As many more find some as L2 holds the data of, or as have run if these are more.
     pub(crate) fn met_by_others(&self, writes: bool, lines: &Noted, model: &DeviceModel) -> f64 {
@@ -206,5 +215,55 @@ impl<'l> Runs<'l> {
             .iter()
             .map(|at| all.remove(at).unwrap_or_default())
             .collect()
+    }
+}
+
+/// Whether the first part of each sub-group's requests touches new lines as the rest does. The first steps of a search do not: all
+/// ask for the same few lines.
+fn are_even<'r>(sub_groups: impl Iterator<Item = &'r Vec<Request>>, part: f64) -> bool {
+    // The earliest place in its sub-group at which each line is asked for.
+    let mut earliest: FastMap<f64> = FastMap::default();
+    for requests in sub_groups {
+        let all = requests.last().map_or(1.0, |last| f64::from(last.after) + 1.0);
+        for request in requests {
+            let place = f64::from(request.after) / all;
+            let earliest = earliest.entry(request.line()).or_insert(place);
+            *earliest = earliest.min(place);
+        }
+    }
+    let touched = |part: f64| earliest.values().filter(|&&place| place < part).count() as f64;
+    (1..=PARTS).all(|at| {
+        let part = part * f64::from(at) / f64::from(PARTS);
+        touched(part) >= EVENLY * part * earliest.len() as f64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::spread;
+
+    /// 64 sub-groups that make 512 requests each, of lines that follow from the sub-group and the place.
+    fn sub_groups(line: impl Fn(u64, u64) -> u64) -> Vec<Vec<Request>> {
+        let request = |of, at| Request::new(at as u32, line(of, at), 1, false);
+        (0..64)
+            .map(|of| (0..512).map(|at| request(of, at)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_stream_is_even_and_the_first_level_of_a_search_is_not() {
+        let stream = sub_groups(|of, at| of * 512 + at);
+        let random = sub_groups(|of, at| spread(of * 512 + at) % 100_000);
+        // Each level has twice as many lines as the one before; after sixteen the next search begins.
+        let search = sub_groups(|of, at| {
+            let lines = 1 << (at % 16);
+            lines + spread(of * 512 + at) % lines
+        });
+        for part in [0.02, 0.1, 0.5] {
+            assert!(are_even(stream.iter(), part), "{part}");
+            assert!(are_even(random.iter(), part), "{part}");
+        }
+        assert!(!are_even(search.iter(), 0.02));
     }
 }

@@ -83,7 +83,13 @@ fn cores_with_a_work_group_more_have_as_much_more_of_the_memory() {
         let items = 200 * 1024;
         let out = bench.buffer(Type::I64, items, Pattern::Constant(0));
         let arguments = vec![table, index(length), out, index(items), index(20)];
-        bench.time(SCATTERED, 200, 1024, arguments).cycles
+        let time = bench.time(SCATTERED, 200, 1024, arguments);
+        assert_eq!(
+            time.sample.is_apart,
+            cores != Cores::All,
+            "nothing was counted before"
+        );
+        time.cycles
     };
     let (all, sample) = (cycles(Cores::All), cycles(Cores::Exactly(4)));
     assert!((sample / all - 1.0).abs() < 0.08, "{sample} and {all}");

@@ -13,7 +13,7 @@ use crate::model::{CopyDirection, DeviceModel};
 /// Whether a loop is worth the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Worth {
+pub(crate) enum Worth {
     /// Also where its data are copied at every call.
     Yes,
     /// Where its data stay on the device between calls, and with those of other loops.
@@ -46,23 +46,23 @@ pub struct LoopEstimate {
     /// Its name.
     pub name: String,
     /// On the host, in nanoseconds.
-    pub host_ns: f64,
+    pub(crate) host_ns: f64,
     /// Copies, in nanoseconds.
-    pub copies_ns: f64,
+    pub(crate) copies_ns: f64,
     /// Launches, in nanoseconds, at least.
-    pub launches_ns: f64,
+    pub(crate) launches_ns: f64,
     /// Launches, in nanoseconds, at most: the same where the model knows what one costs.
-    pub launches_at_most_ns: f64,
+    pub(crate) launches_at_most_ns: f64,
     /// The loop itself, in nanoseconds, at least.
-    pub kernel_ns: f64,
+    pub(crate) kernel_ns: f64,
     /// The limiting part.
     pub limit: Limit,
     /// Host over device, where data are copied at every call; at most.
     pub speedup: f64,
     /// The same where they stay.
-    pub speedup_if_data_stay: f64,
+    pub(crate) speedup_if_data_stay: f64,
     /// The answer.
-    pub worth: Worth,
+    pub(crate) worth: Worth,
 }
 
 /// The loops of a program, those that gain most first.
@@ -73,11 +73,11 @@ pub struct Offload {
     /// The loops.
     pub loops: Vec<LoopEstimate>,
     /// The program on the host, in nanoseconds.
-    pub program_ns: f64,
+    pub(crate) program_ns: f64,
     /// How many times as fast it is at most, with the loops on the device that are worth it with their copies.
     pub speedup: f64,
     /// The same where data stay on the device.
-    pub speedup_if_data_stay: f64,
+    pub(crate) speedup_if_data_stay: f64,
 }
 
 /// A loop is worth offloading from this factor on: the estimate omits losses of a real kernel.

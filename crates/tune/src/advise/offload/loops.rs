@@ -26,15 +26,15 @@ pub struct HostLoop {
     /// Iterations of a call: as many work-items could do it.
     pub iterations: f64,
     /// Bytes that a call needs from the host.
-    pub bytes_in: f64,
+    pub(crate) bytes_in: f64,
     /// Bytes that the host needs from a call.
-    pub bytes_out: f64,
+    pub(crate) bytes_out: f64,
     /// Bytes that a call reads and writes; those of the copies, if nothing is said.
     pub bytes: f64,
     /// Operations of a call in single precision.
     pub flops: f64,
     /// Operations of a call in double precision.
-    pub flops_64: f64,
+    pub(crate) flops_64: f64,
 }
 
 /// Most loops that are read.

@@ -14,6 +14,6 @@ mod estimate;
 mod loops;
 mod text;
 
-pub use estimate::{Limit, LoopEstimate, Offload, Worth, offload};
-pub use loops::{HostLoop, loops_of};
+pub use estimate::{Limit, Offload, offload};
+pub use loops::loops_of;
 pub use text::text;

@@ -7,11 +7,11 @@ pub(in crate::tune) const REGISTERS_AT_A_TIME: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Work-groups that a core holds at once.
-    pub groups_per_core: u32,
+    pub(crate) groups_per_core: u32,
     /// Registers of a work-item.
     pub registers: u32,
     /// Bytes of a work-item that did not fit into registers.
-    pub spilled_bytes: u32,
+    pub(crate) spilled_bytes: u32,
     /// Bytes of shared memory of a work-group, with what the launch asks for.
     pub shared_bytes: u64,
 }
@@ -30,11 +30,11 @@ impl Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// Sub-group sizes that a kernel can be compiled for.
-    pub sub_group_sizes: Vec<u32>,
+    pub(crate) sub_group_sizes: Vec<u32>,
     /// The one of a kernel that asks for none.
     pub sub_group_size: u32,
     /// Threads that a core holds, if that is known.
-    pub threads: Option<u32>,
+    pub(crate) threads: Option<u32>,
     /// Cores.
     pub cores: u32,
 }
@@ -45,5 +45,5 @@ pub struct Pressure {
     /// 32-bit registers.
     pub registers: u32,
     /// Bytes of values that do not fit.
-    pub spilled_bytes: u32,
+    pub(crate) spilled_bytes: u32,
 }

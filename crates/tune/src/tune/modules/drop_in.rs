@@ -37,11 +37,11 @@ pub struct DropIn {
     /// What makes that text of the one that was read.
     pub(in crate::tune) edits: Edits,
     /// Additional shared memory of the entry, in bytes.
-    pub added_shared_bytes: u64,
+    pub(crate) added_shared_bytes: u64,
     /// The requirements of a launch for getting the plan.
     pub needs: Needs,
     /// The instruction of each cache hint.
-    pub hints: Vec<HintReached>,
+    pub(crate) hints: Vec<HintReached>,
     /// The lines that were inserted.
     pub added: String,
     /// What other places say now: a word of a line each, or one of its statements.
@@ -106,7 +106,7 @@ pub(crate) struct Beside {
 
 /// A variable that holds the address of one of the program's own module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptAddress {
+pub(crate) struct KeptAddress {
     /// The variable, of 8 bytes, in the module beside.
     pub kept_in: String,
     /// The variable of the program's module whose address it holds.

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use exchanges::{Exchange, exchange};
+pub use replays::replay;
 pub(in crate::tune) use replays::replay_on;
-pub use replays::{Replay, replay};
 
 use super::file::FileSubject;
 use super::reach::Reached;

@@ -26,8 +26,8 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// The product that an instruction with so many operands is, with the array that each operand leads into; nothing if it is
-    /// none that can be run.
+    /// The product of an instruction with this number of operands, and the array that each operand leads into; none if it
+    /// cannot be run.
     pub(crate) fn of(
         what: &Opaque,
         operands: usize,

@@ -32,6 +32,7 @@
 //! | `reproducer` | a difference, written down so that it can be repeated |
 
 mod agree;
+mod bases;
 mod data;
 mod derive;
 mod evidence;
@@ -44,6 +45,7 @@ mod pointers;
 pub(crate) mod reproducer;
 mod search;
 mod settings;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -53,9 +55,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agree::Agreement;
-use launch::Variant;
+use bases::bases;
 use plain::{Compiled, Kept};
 use search::{Launches, SearchInputs, search};
+use shared::{dynamic_arrays, other_shared, with_shared};
 use written::{Written, written};
 
 use crate::device::Device;
@@ -72,15 +75,6 @@ use crate::tune::subject::workload::Workload;
 
 pub use plain::Engine;
 pub use settings::Settings;
-
-/// Work-groups of a launch to start from, along its first dimension.
-const GROUPS: u32 = 2;
-/// Numbers of iterations of small launches to start from.
-const SMALL: [u64; 2] = [9, 2];
-/// Integers are at most as large in a launch that is made small by hand.
-const SMALL_SCALARS: [u64; 2] = [40, 5];
-/// Other amounts of dynamic shared memory, in bytes more or less.
-const SHARED: [i64; 3] = [-16, 16, 256];
 
 /// On how many launches a plan is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +106,7 @@ pub struct Agreed {
     /// They left the same.
     pub launches: u64,
     /// The plan is not for such launches: its kernel says so itself, or relies on lengths that it was told.
-    pub not_for: u64,
+    pub(crate) not_for: u64,
 }
 
 impl Engine {
@@ -529,42 +523,6 @@ pub(crate) fn check_unless_known(
     }
 }
 
-/// Launches to start from.
-fn bases(subject: &dyn Subject, workload: &Workload, plain: &Kernel) -> Result<Vec<Variant>> {
-    let mut bases = Vec::new();
-    for iterations in SMALL {
-        if let Some(small) = subject.small(iterations)? {
-            bases.push(Variant::of(&small, &format!("{iterations} iterations"), GROUPS));
-        }
-    }
-    let own = Variant::of(workload, "", GROUPS);
-    if bases.is_empty() {
-        bases.push(own.clone());
-        // Where the launch as it is takes too long, one with smaller numbers may not.
-        let roles = launch::roles(plain);
-        for most in SMALL_SCALARS {
-            let mut small = own.clone();
-            let mut any = false;
-            for (position, role) in roles.iter().enumerate() {
-                if let (launch::Role::Scalar, Some((ty, bits))) = (role, small.scalar(position))
-                    && ty.is_integer()
-                    && crate::ir::eval::signed(ty, bits) > most as i64
-                {
-                    small.set(position, most);
-                    any = true;
-                }
-            }
-            if any {
-                small.also(format!("numbers of at most {most}"));
-                bases.push(small);
-            }
-        }
-    } else {
-        bases.push(own);
-    }
-    Ok(bases)
-}
-
 /// The kernel that knows no length from where it was read.
 fn without_lengths(kernel: &Kernel) -> Kernel {
     let mut kernel = kernel.clone();
@@ -579,57 +537,6 @@ fn without_lengths(kernel: &Kernel) -> Kernel {
     for (param, is_constant) in kernel.params.iter_mut().zip(is_constant) {
         if let (true, Some(facts)) = (is_constant, &mut param.facts) {
             facts.length = None;
-        }
-    }
-    kernel
-}
-
-/// The names of the arrays whose size the launch says.
-fn dynamic_arrays(workload: &Workload) -> Vec<String> {
-    let original = workload.original.iter();
-    let arrays = original.flat_map(|original| &original.arrays);
-    arrays
-        .filter(|array| array.is_dynamic)
-        .map(|array| array.name.clone())
-        .collect()
-}
-
-/// The plain kernel for other amounts of dynamic shared memory; nothing where a kernel has none, or would be another one.
-fn other_shared(
-    subject: &dyn Subject,
-    workload: &Workload,
-    plain: &Kernel,
-    dynamic: &[String],
-) -> BTreeMap<u32, Arc<Compiled>> {
-    let Some(own) = workload
-        .original
-        .as_ref()
-        .map(|original| original.dynamic_shared_bytes)
-    else {
-        return BTreeMap::new();
-    };
-    if own == 0 && dynamic.is_empty() {
-        return BTreeMap::new();
-    }
-    let amounts: BTreeSet<u32> = SHARED
-        .iter()
-        .filter_map(|&more| u32::try_from(i64::from(own) + more).ok())
-        .filter(|&bytes| bytes > 0)
-        .collect();
-    let read = |bytes: u32| {
-        let kernel = subject.with_shared_bytes(bytes).ok()??;
-        (kernel.params.len() == plain.params.len()).then(|| (bytes, Arc::new(Compiled::new(&kernel))))
-    };
-    amounts.into_iter().filter_map(read).collect()
-}
-
-/// A derived kernel as it runs with another amount of dynamic shared memory: the arrays are longer or shorter, and all
-/// else is as it was written.
-fn with_shared(derived: &Kernel, dynamic: &[String], bytes: u32) -> Kernel {
-    let mut kernel = derived.clone();
-    for array in kernel.arrays.values_mut() {
-        if dynamic.contains(&array.name) {
-            array.length = bytes / array.element.bytes().max(1);
         }
     }
     kernel

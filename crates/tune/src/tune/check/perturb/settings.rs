@@ -8,9 +8,9 @@ pub struct Settings {
     /// Launches that the plain kernel is tried on, at most.
     pub launches: u64,
     /// Operations of sub-groups that the plain kernel may take for all of them.
-    pub search_operations: u64,
+    pub(crate) search_operations: u64,
     /// The same for a plan that is tried among others, which runs on the launches that say most.
-    pub quick_operations: u64,
+    pub(crate) quick_operations: u64,
 }
 
 impl Settings {

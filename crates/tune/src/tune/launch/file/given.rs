@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{DEFAULT_LENGTH, Extent, LaunchFile, Output, OutputName, Parameter};
+use super::parameter::{Output, OutputName, Parameter};
+use super::{DEFAULT_LENGTH, Extent, LaunchFile};
 use crate::device::{Fill, Pattern};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};

@@ -51,7 +51,6 @@ pub(in crate::tune) fn captured(
         groups: [1; 3],
         group: [32, 1, 1],
         shared_bytes: 0,
-        is_cooperative: false,
         attributes: Vec::new(),
         parameters: parameters.iter().flat_map(|word| word.to_le_bytes()).collect(),
         layout: (0..parameters.len() as u64)

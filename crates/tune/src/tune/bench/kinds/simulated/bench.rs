@@ -1,5 +1,7 @@
 //! The bench of a simulated device: its model, the functional engine for checks, and the timer.
 
+mod held;
+
 use std::sync::{Arc, OnceLock};
 
 use crate::back::machine::Assembled;
@@ -158,72 +160,6 @@ impl SimulatedBench {
             ..ptx::Options::new(target)
         };
         ptx::emit(kernel, &how)
-    }
-
-    /// The kernel as the timer compiles it.
-    fn held_by_model(&self, workload: &Workload, kernel: &Kernel) -> Result<Held> {
-        let launch = Launch {
-            groups: workload.groups,
-            group: workload.group,
-            ..Launch::new(1, 1, Vec::new())
-        };
-        let timer = self.timer_of(workload);
-        let code = timer.compile(kernel, &launch)?;
-        let estimate = code.program().register_estimate;
-        Ok(Held {
-            groups_per_core: timer.groups_per_core(&code, &launch)?,
-            registers: match &self.model.registers {
-                Registers::Pooled(_) => estimate.registers,
-                // Each sub-group has all of its own.
-                Registers::Fixed(_) => 0,
-            },
-            spilled_bytes: estimate.spilled_bytes,
-            shared_bytes: kernel.shared_bytes(),
-        })
-    }
-
-    /// The text that is given away for a kernel, as NVIDIA's assembler compiles it; none where no assembler is named.
-    #[cfg(feature = "cuda")]
-    fn held_by_assembler(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Held>> {
-        use crate::device::cuda::ptxas::resources_for;
-        use crate::model::occupancy::Footprint;
-
-        let Some(target) = ptx::PtxTarget::for_model(&self.model) else {
-            return Ok(None);
-        };
-        let written = self.ptx(target, workload, kernel)?;
-        let own = workload
-            .original
-            .as_ref()
-            .map(|original| original.target.as_str());
-        // `sm_90a` is a target of its own.
-        let generation = own.filter(|own| own.starts_with(target.name()));
-        let generation = generation.unwrap_or(target.name());
-        let before = match &workload.original {
-            Some(_) => workload.kernel.shared_bytes(),
-            None => u64::from(written.dynamic_shared_bytes),
-        };
-        // With the scratch words of hints for L1, which no array of the kernel has.
-        let shared_bytes = before + u64::from(written.static_shared_bytes);
-        let Some(taken) = resources_for(generation, &written.text, &written.entry)? else {
-            return Ok(None);
-        };
-        let footprint = Footprint {
-            registers: taken.registers,
-            shared: u32::try_from(shared_bytes).unwrap_or(u32::MAX),
-            ..Footprint::new(workload.group.iter().product(), *self.model.core.sub_group_size)
-        };
-        Ok(Some(Held {
-            groups_per_core: self.model.occupancy(&footprint).groups_per_core,
-            registers: taken.registers,
-            spilled_bytes: taken.local_bytes,
-            shared_bytes,
-        }))
-    }
-
-    #[cfg(not(feature = "cuda"))]
-    fn held_by_assembler(&self, _workload: &Workload, _kernel: &Kernel) -> Result<Option<Held>> {
-        Ok(None)
     }
 
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
@@ -600,6 +536,12 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
              {} % of this",
             number::figures(100.0 * part)
         ),
+    };
+    let what = match sample.is_apart {
+        true => format!(
+            "{what}; what work-groups leave in L2 for others was not counted, so that times may be far off"
+        ),
+        false => what,
     };
     let what = match sample.cut {
         Some(Cut::ByWork) => {

@@ -4,54 +4,31 @@
 //! %size = opaque "mov.u32 =0, %total_smem_size"      more bytes with slots
 //! %at = array @tile                                  may lie elsewhere with slots
 //! %bits = bits %at to i64
-//! store %out, %bits
+//! store %out, %bits                                  another number in memory
+//! %to = address %table + %bits * 4                   another element
+//! %is = lt.u %bits, 4096:i64                         perhaps another answer
 //! %at = bits 1024 to ptr.shared                      is something else with slots
 //! ```
 //!
-//! Addresses that are only used as addresses may move. Those whose bits reach memory, through any arithmetic, may not.
+//! Addresses that are only used as addresses may move, by multiples of 1,024 bytes: a swizzle exchanges lower bits of them.
 
-use std::collections::HashSet;
+use cranelift_entity::SecondaryMap;
 
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::error::{Error, Result};
 use crate::ir::carried::Carried;
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space, Type, Value};
 
-/// The most values that are looked at for one that is stored; beyond that it counts as an address.
-const VISITS: usize = 10_000;
-
 /// Refuses more shared memory in a kernel that sees its layout.
 ///
 /// # Errors
-/// The kernel reads the size of its shared memory, stores an address there as a number, or makes one of numbers alone.
+/// The kernel reads the size of its shared memory, uses an address there as a number, or makes one of numbers alone.
 #[doc(hidden)]
 pub fn is_unseen(kernel: &Kernel) -> Result<()> {
-    let definitions = Definitions::of(kernel);
+    let made = Origins::of(kernel);
     let mut seen: Option<(Place, &str)> = None;
     kernel.body.walk(&mut |op| {
-        let what = match &op.kind {
-            OpKind::Opaque(what, _) if *what.does == Carried::SharedSize => Some("reads its size"),
-            OpKind::Store { values, .. } | OpKind::Atomic { values, .. }
-                if values
-                    .iter()
-                    .any(|&value| is_number_of_address(kernel, &definitions, value)) =>
-            {
-                Some("stores an address of it as a number")
-            }
-            OpKind::Convert(ConvertOp::Bits, from)
-                if op
-                    .results
-                    .iter()
-                    .any(|&at| kernel.ty(at) == Type::Ptr(Space::Shared))
-                    && definitions.has_bit_casts()
-                    && made_of(kernel, &definitions, *from) == MadeOf::Numbers =>
-            {
-                Some("makes an address of it of numbers alone")
-            }
-            kind if has_absolute_address(kernel, kind) => Some("makes an address of it of numbers alone"),
-            _ => None,
-        };
-        seen = seen.or(what.map(|what| (op.place, what)));
+        seen = seen.or(made.seen_by(&op.kind, &op.results).map(|what| (op.place, what)));
     });
     match seen {
         Some((place, what)) => Err(Error::usage(format!(
@@ -63,69 +40,113 @@ pub fn is_unseen(kernel: &Kernel) -> Result<()> {
     }
 }
 
-/// Whether an operand is an address of shared memory that is a constant.
-fn has_absolute_address(kernel: &Kernel, kind: &OpKind) -> bool {
-    let mut found = false;
-    kind.for_each_operand(|operand| {
-        let is_constant = kernel.values[operand].constant.is_some();
-        found |= is_constant && kernel.ty(operand) == Type::Ptr(Space::Shared);
-    });
-    found
-}
-
-/// Whether an integer may be made of the bits of an address of shared memory.
-fn is_number_of_address(kernel: &Kernel, definitions: &Definitions, value: Value) -> bool {
-    !kernel.ty(value).is_pointer()
-        && definitions.has_bit_casts()
-        && made_of(kernel, definitions, value) == MadeOf::AnAddress
-}
-
-/// What an integer is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a value is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum MadeOf {
-    /// An address of shared memory among others, perhaps.
-    AnAddress,
+    #[default]
+    Numbers,
     /// No address that is seen: what memory or an instruction that is carried gives may have been one.
     SomethingElse,
-    Numbers,
+    /// The bits of an address of shared memory, among others.
+    AnAddress,
 }
 
-fn made_of(kernel: &Kernel, definitions: &Definitions, value: Value) -> MadeOf {
-    let mut seen = HashSet::new();
-    let mut work = vec![value];
-    let mut is_numbers = true;
-    while let Some(value) = work.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        if seen.len() > VISITS {
-            return MadeOf::AnAddress;
-        }
-        match definitions.get(value) {
-            None => {}
-            Some(Definition::LoopParam { initial, next, .. }) => {
-                work.push(*initial);
-                work.extend(next);
+/// What every value of a kernel is made of.
+struct Origins<'k> {
+    kernel: &'k Kernel,
+    of: SecondaryMap<Value, MadeOf>,
+}
+
+impl Origins<'_> {
+    fn of(kernel: &Kernel) -> Origins<'_> {
+        let definitions = Definitions::of(kernel);
+        let mut origins = Origins {
+            kernel,
+            of: SecondaryMap::new(),
+        };
+        // Values of loops come over their back edges, too.
+        let mut is_changed = true;
+        while is_changed {
+            is_changed = false;
+            for value in kernel.values.keys() {
+                if let Some(definition) = definitions.get(value) {
+                    let made_of = origins.of_definition(definition);
+                    is_changed |= made_of > origins.of[value];
+                    origins.of[value] = made_of;
+                }
             }
-            Some(Definition::Result { kind, passed, .. }) => match kind {
-                OpKind::Convert(ConvertOp::Bits | ConvertOp::ToGeneric, from)
-                    if kernel.ty(*from) == Type::Ptr(Space::Shared) =>
-                {
-                    return MadeOf::AnAddress;
-                }
-                // What memory holds was stored, and is looked at there.
-                OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Opaque(..) => is_numbers = false,
-                // A truth value is no address.
-                OpKind::Compare(..) => {}
-                kind => {
-                    kind.for_each_operand(|operand| work.push(operand));
-                    work.extend(passed);
-                }
-            },
+        }
+        origins
+    }
+
+    fn of_definition(&self, definition: &Definition) -> MadeOf {
+        let (kind, passed) = match definition {
+            Definition::LoopParam { initial, next, .. } => return self.most(next).max(self.of[*initial]),
+            Definition::Result { kind, passed, .. } => (kind, passed),
+        };
+        match kind {
+            OpKind::Convert(ConvertOp::Bits | ConvertOp::ToGeneric, from) if self.is_shared(*from) => {
+                MadeOf::AnAddress
+            }
+            // What memory holds was stored, and is looked at there.
+            OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Opaque(..) => MadeOf::SomethingElse,
+            // A truth value is no address, and is looked at where it is made.
+            OpKind::Compare(..) => MadeOf::Numbers,
+            kind => {
+                let mut most = self.most(passed);
+                kind.for_each_operand(|operand| most = most.max(self.of[operand]));
+                most
+            }
         }
     }
-    match is_numbers {
-        true => MadeOf::Numbers,
-        false => MadeOf::SomethingElse,
+
+    fn most(&self, values: &[Value]) -> MadeOf {
+        values
+            .iter()
+            .map(|&value| self.of[value])
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// How an operation sees the layout, if it does.
+    fn seen_by(&self, kind: &OpKind, results: &[Value]) -> Option<&'static str> {
+        let is_number = |value: &Value| !self.kernel.ty(*value).is_pointer();
+        let is_of_address = |value: Value| self.of[value] == MadeOf::AnAddress;
+        let is_compared = |value: Value| is_of_address(value) || self.is_shared(value);
+        match kind {
+            OpKind::Opaque(what, _) if *what.does == Carried::SharedSize => Some("reads its size"),
+            OpKind::Store { values, .. } | OpKind::Atomic { values, .. } | OpKind::Print { values, .. }
+                if values
+                    .iter()
+                    .any(|value| is_number(value) && is_of_address(*value)) =>
+            {
+                Some("stores an address of it as a number")
+            }
+            OpKind::Address { index, .. } if is_of_address(*index) => {
+                Some("uses an address of it as an index")
+            }
+            OpKind::Compare(_, a, b) if is_compared(*a) != is_compared(*b) => {
+                Some("compares an address of it with something else")
+            }
+            OpKind::Convert(ConvertOp::Bits, from)
+                if results.iter().any(|&at| self.is_shared(at)) && self.of[*from] == MadeOf::Numbers =>
+            {
+                Some(ABSOLUTE)
+            }
+            kind => {
+                let mut is_constant = false;
+                kind.for_each_operand(|operand| {
+                    is_constant |= self.kernel.values[operand].constant.is_some() && self.is_shared(operand);
+                });
+                is_constant.then_some(ABSOLUTE)
+            }
+        }
+    }
+
+    fn is_shared(&self, value: Value) -> bool {
+        self.kernel.ty(value) == Type::Ptr(Space::Shared)
     }
 }
+
+/// How constants and sums of them are addresses.
+const ABSOLUTE: &str = "makes an address of it of numbers alone";

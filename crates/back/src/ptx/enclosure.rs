@@ -15,8 +15,8 @@ pub struct Within {
     pub static_shared_bytes: u64,
     /// Bytes that launches ask for beside them.
     pub dynamic_shared_bytes: u64,
-    /// Whether launches' own shared memory lies behind what is declared: it stays where it was, but for multiples of 1,024 bytes.
-    pub has_dynamic_shared: bool,
+    /// Whether other shared memory may lie behind what the block declares: it moves by multiples of 1,024 bytes only.
+    pub has_shared_behind: bool,
     /// The source files that the module names, by number. Places in other files are left out.
     pub files: Vec<(u64, String)>,
     /// The code around makes addresses by `mad.wide`, as Triton does, rather than by `mul.wide` and a sum.

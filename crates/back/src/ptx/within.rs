@@ -81,7 +81,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
         false => 0,
     };
     let mut shared = shared + u64::from(scratch);
-    if within.has_dynamic_shared {
+    if within.has_shared_behind {
         let more = (shared.next_multiple_of(SHARED_BASE) - shared) as u32;
         shared += u64::from(more);
         match last {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::alone::Whole;
 use super::data;
+use super::lexer::line_at;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
 use super::{Facts, Imported, LoopInText, References};
@@ -93,6 +94,15 @@ impl Original {
     /// A body cannot be read.
     pub fn references(&self, variables: &HashSet<&str>) -> Result<References> {
         super::references::references(&self.text, &self.entry, variables)
+    }
+
+    /// Whether shared memory may lie behind what is declared at this place of the text. Arrays lie in the order of their
+    /// declarations, those of the module anywhere among them, and launches' own memory last (ptxas 13.0).
+    pub fn shared_behind(&self, at: usize) -> bool {
+        let line = line_at(&self.text, at);
+        let is_behind = |array: &OriginalArray| array.is_dynamic || array.is_global || array.line >= line;
+        let mut shared = self.arrays.iter().filter(|array| array.is_shared);
+        shared.any(is_behind)
     }
 
     /// The entry with edges at the loop that has this label (without `$`): read again, unless it is one of the last ones. Edges at

@@ -41,9 +41,7 @@ use super::redirect::redirected;
 use crate::cleanup;
 use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::front::ptx::{
-    Cut, LoopInText, Original, OriginalArray, Target, Undecided, line_at, never_written,
-};
+use crate::front::ptx::{Cut, LoopInText, Original, Target, Undecided, never_written};
 use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
 
@@ -168,21 +166,6 @@ fn only_set_registers(original: &Original, edited: &DropIn) -> Result<()> {
         Some(name) => Err(Error::bug(format!(
             "the edit reads the register `{name}`, which nothing writes"
         ))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses slots in front of shared memory that the text declares behind a loop. Arrays lie in the order of their declarations
-/// (ptxas 13.0), so that it would begin elsewhere, and code may know where: a swizzle does, or an index made of an address.
-fn moves_no_array(original: &Original, own: &LoopInText) -> Result<()> {
-    let line = line_at(&original.text, own.span.start);
-    let is_behind = |array: &&OriginalArray| array.is_shared && !array.is_dynamic && array.line >= line;
-    match original.arrays.iter().find(is_behind) {
-        Some(array) => Err(Error::input(format!(
-            "the loop cannot be edited: slots in front of `{}`, which is declared behind it, would move that array",
-            array.name
-        ))
-        .accepted("plans without slots in shared memory, or a declaration in front of the loop")),
         None => Ok(()),
     }
 }
@@ -342,9 +325,6 @@ impl Editor<'_> {
             declared_bytes: self.edited.added_shared_bytes,
         };
         let block = around.block(&piece, own, texts)?;
-        if block.static_shared_bytes > 0 {
-            moves_no_array(self.original, place)?;
-        }
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 

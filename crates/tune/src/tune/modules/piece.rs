@@ -63,7 +63,7 @@ impl Around<'_> {
             static_shared_bytes: self.declared_bytes + shared.map(|data| data.bytes()).sum::<u64>(),
             dynamic_shared_bytes: u64::from(original.dynamic_shared_bytes),
             arrays,
-            has_dynamic_shared: original.arrays.iter().any(|array| array.is_dynamic),
+            has_shared_behind: original.shared_behind(own.span.start),
             files: original.files.clone(),
             fuses_addresses: body.matches("mad.wide").count() > body.matches("mul.wide").count(),
             stem: self.stem.clone(),

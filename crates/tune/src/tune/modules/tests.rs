@@ -162,11 +162,13 @@ fn looped(inside: &str, behind: &str) -> String {
     )
 }
 
+/// A launch of it.
+const SUMS: &str = "groups = 1\ngroup = 1\nno_overflow = true\nunaliased = [\"out\"]\n[parameters.a]\nlength = 64\n\
+                    fill = \"indices\"\n[parameters.out]\nlength = 1\noutput = \"bits\"\n[parameters.n]\nvalue = 9\n";
+
 /// Why a plan for that loop is refused, if it is.
 fn refused(text: &str, plan: &str) -> Option<String> {
-    let launch = "groups = 1\ngroup = 1\nno_overflow = true\nunaliased = [\"out\"]\n[parameters.a]\nlength = 64\n\
-                  fill = \"indices\"\n[parameters.out]\nlength = 1\noutput = \"bits\"\n[parameters.n]\nvalue = 9\n";
-    let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
+    let launch = LaunchFile::parse(SUMS, "launch.toml").expect("a launch file");
     let plan: Plan = plan.parse().expect("a plan");
     placed_module(text, &launch, &plan)
         .err()
@@ -207,18 +209,19 @@ fn registers_of_blocks_inside_are_an_iteration_s_own() {
 }
 
 #[test]
-fn slots_move_no_array_of_the_entry() {
-    let array = ".shared .align 4 .b8 own[64];\nmov.u32 %r5, own;\nst.shared.u32 [%r5], %r3;\nld.shared.u32 %r3, [%r5];";
-    let front = looped("", array).replace(
-        "mov.u32 %r2, 0;",
-        ".shared .align 4 .b8 own[64];\nmov.u32 %r2, 0;",
-    );
-    let front = front.replace(&format!("\n{array}"), &array[array.find('\n').expect("lines")..]);
-    let plan = "a=rolling-async:2";
-    assert_eq!(refused(&front, plan), None);
-    let error = refused(&looped("", array), plan).expect("refused");
-    assert!(error.contains("would move that array"), "{error}");
-    assert_eq!(refused(&looped("", array), "a=rolling-registers:2"), None);
+fn slots_move_arrays_by_whole_tiles() {
+    let used = "mov.u32 %r5, own;\nst.shared.u32 [%r5], %r3;\nld.shared.u32 %r3, [%r5];";
+    let array = ".shared .align 4 .b8 own[64];\n";
+    let in_front_of = |line: &str| looped("", used).replace(line, &format!("{array}{line}"));
+    let added = |text: &str| {
+        let plan = "a=rolling-shared:2".parse().expect("a plan");
+        let launch = LaunchFile::parse(SUMS, "launch.toml").expect("a launch file");
+        let module = placed_module(text, &launch, &plan).expect("it is legal");
+        module.drop_in.added_shared_bytes
+    };
+    assert_eq!(added(&in_front_of("mov.u32 %r2, 0;")), 8);
+    assert_eq!(added(&in_front_of("mov.u32 %r5, own;")), 1024);
+    assert_eq!(added(&in_front_of(".visible")), 1024);
 }
 
 #[test]

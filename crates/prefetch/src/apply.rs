@@ -13,6 +13,7 @@ use super::complete::complete;
 use super::fences::{Hinted, reissue};
 use super::fetch::{Fetch, Rewrite, Tests};
 use super::layout::is_unseen;
+use super::legality::may_be_copied;
 use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
 use super::parts::{is_inside, planned_rests};
 use super::pipeline::rewrite;
@@ -407,6 +408,7 @@ fn apply_to_loop(
     }
     let definitions = Definitions::of(kernel);
     let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
+    may_be_copied(kernel, label, op)?;
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
     let shape = StepShape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;

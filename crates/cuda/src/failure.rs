@@ -147,7 +147,12 @@ fn describe(error: DriverError) -> String {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
         let error = match failure.kind {
-            FailureKind::Compilation => match failure.log.lines().find(|line| line.contains("error")) {
+            // ptxas writes "error" or, for a version or target that it does not know, "fatal".
+            FailureKind::Compilation => match failure
+                .log
+                .lines()
+                .find(|line| line.contains("error") || line.contains("fatal"))
+            {
                 Some(line) => Error::bug(format!("{}: {}", failure.what, line.trim())),
                 None => Error::bug(failure.what),
             },

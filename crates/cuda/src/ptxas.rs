@@ -56,7 +56,7 @@ pub(crate) fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure
     assembled_for(&format!("sm_{major}{minor}"), ptx)
 }
 
-/// The same for a GPU of this generation, such as `sm_90`.
+/// The same for a GPU of this generation, such as `sm_90`, or the variant of it that the text names, such as `sm_90a`.
 ///
 /// # Errors
 /// As for a GPU that is here.
@@ -65,7 +65,15 @@ pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Fai
         return Ok(None);
     };
     let options = env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
-    assembled_by(&program, &options, generation, limit(), ptx).map(Some)
+    assembled_by(&program, &options, variant(generation, ptx), limit(), ptx).map(Some)
+}
+
+/// The variant of this generation that a text names; else the generation.
+fn variant<'t>(generation: &'t str, ptx: &'t str) -> &'t str {
+    let named = ptx.lines().find_map(|line| line.trim().strip_prefix(".target "));
+    let named = named.and_then(|rest| rest.split([',', ' ', '\t']).next());
+    let is_variant = |name: &&str| matches!(name.strip_prefix(generation), Some("a" | "f"));
+    named.filter(is_variant).unwrap_or(generation)
 }
 
 /// The named assembler with its options, after a space; empty where none is named.
@@ -173,6 +181,16 @@ fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<ExitStatus>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variant_of_the_generation_is_assembled_for_itself() {
+        let of = |target: &str| {
+            let text = format!("//\n.version 8.0\n.target {target}\n.address_size 64\n");
+            variant("sm_90", &text).to_owned()
+        };
+        assert_eq!([of("sm_90a"), of("sm_90a, debug")], ["sm_90a", "sm_90a"]);
+        assert_eq!([of("sm_80"), of("sm_90"), of("sm_100a")], ["sm_90"; 3]);
+    }
 
     #[test]
     fn what_takes_too_long_is_stopped() {

@@ -294,6 +294,10 @@ impl<'t> Parser<'t> {
                     }
                     required_group = Some(size);
                 }
+                Token::Dot("pragma") => {
+                    self.attribute()?;
+                    self.take(';')?;
+                }
                 Token::Dot(_) => self.attribute()?,
                 _ => return Err(self.unexpected("a body")),
             }
@@ -455,7 +459,7 @@ mod tests {
                     .extern .func stop\n(\n.param .b64 a\n)\n.noreturn;\n.global .align 1 .b8 why[2] = {63, 0};\n\
                     .func (.reg .b32 %out) helper(.reg .b32 %in) { ret; }\n\
                     .visible .entry k(\n.param .u64 .ptr .global .align 16 k_a,\n.param .align 8 .b8 k_s[24],\n\
-                    .param .f32 k_x\n)\n.maxntid 128, 1, 1\n.minnctapersm 2\n.reqntid 64\n{ ret; }\n\
+                    .param .f32 k_x\n)\n.maxntid 128, 1, 1\n.minnctapersm 2\n.reqntid 64\n.pragma \"nounroll\";\n{ ret; }\n\
                     .section .debug_str { .b8 1, 2 }\n";
         let module = module(text).expect("a module");
         let names: Vec<_> = module.functions.iter().map(|f| (f.name, f.is_entry)).collect();

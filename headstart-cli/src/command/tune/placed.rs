@@ -96,7 +96,7 @@ pub fn place(captured: &Captured, report: &Report, gpu: Option<&GpuFacts>) -> Re
         list(&addresses)
     );
     fs::write(&module, &exchange.module).map_err(unwritable)?;
-    let assembled = match assembled_for(&generation(captured, &exchange.module), &exchange.module) {
+    let assembled = match assembled_for(&format!("sm_{}", captured.capability), &exchange.module) {
         Ok(None) => compiled(captured, &exchange.module, gpu),
         named => named,
     };
@@ -159,20 +159,5 @@ fn compiled(
     match gpu.filter(is_as_captured) {
         Some(gpu) => Gpu::open(gpu.ordinal)?.assemble(module).map(Some),
         None => Ok(None),
-    }
-}
-
-/// The generation of GPUs that a captured launch's kernel is assembled for: the captured one's, or the variant of it that the
-/// text names, such as `sm_90a`.
-fn generation(captured: &Captured, text: &str) -> String {
-    let own = format!("sm_{}", captured.capability);
-    let named = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
-    let named = named.and_then(|rest| rest.split(',').next()).map(str::trim);
-    match named.filter(|name| {
-        name.strip_prefix(&own)
-            .is_some_and(|rest| matches!(rest, "a" | "f"))
-    }) {
-        Some(variant) => variant.to_owned(),
-        None => own,
     }
 }

@@ -44,20 +44,13 @@ impl SimulatedBench {
             return Ok(None);
         };
         let written = self.ptx(target, workload, kernel)?;
-        let own = workload
-            .original
-            .as_ref()
-            .map(|original| original.target.as_str());
-        // `sm_90a` is a target of its own.
-        let generation = own.filter(|own| own.starts_with(target.name()));
-        let generation = generation.unwrap_or(target.name());
         let before = match &workload.original {
             Some(_) => workload.kernel.shared_bytes(),
             None => u64::from(written.dynamic_shared_bytes),
         };
         // With the scratch words of hints for L1, which no array of the kernel has.
         let shared_bytes = before + u64::from(written.static_shared_bytes);
-        let Some(taken) = resources_for(generation, &written.text, &written.entry)? else {
+        let Some(taken) = resources_for(target.name(), &written.text, &written.entry)? else {
             return Ok(None);
         };
         let footprint = Footprint {

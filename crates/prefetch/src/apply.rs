@@ -343,10 +343,11 @@ pub(super) fn apply_wish(
         plan = others.map_err(|error| error.at(&place))?;
         *kernel = flat;
     }
-    let all: Vec<Candidate> = candidates(kernel)
-        .into_iter()
-        .filter(|load| load.looped == label)
-        .collect();
+    let all: Vec<Candidate> = match plan.loads().is_empty() {
+        true => Vec::new(),
+        false => candidates(kernel),
+    };
+    let all: Vec<Candidate> = all.into_iter().filter(|load| load.looped == label).collect();
     let mut strategies = HashMap::new();
     for (name, strategy) in plan.loads() {
         for candidate in resolve(kernel, &all, name).map_err(|error| error.at(&place))? {

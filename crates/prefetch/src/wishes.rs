@@ -16,22 +16,37 @@ use crate::ir::{Kernel, Label, LoopWishes, OpKind, Region, UnrollWish, verify};
 /// A wish cannot be carried out: the message says why, and where.
 pub fn carry_out_wishes(kernel: &Kernel, target: &PlanTarget) -> Result<Kernel> {
     let mut kernel = kernel.clone();
-    while let Some((label, wishes)) = innermost_wish(&kernel.body) {
-        clear_wishes(&mut kernel.body, label);
-        if let Some(plan) = &wishes.plan {
-            apply_wish(&mut kernel, label, wishes.unroll, plan, target)?;
-        } else {
-            match wishes.unroll {
-                Some(UnrollWish::Full) => {
-                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?
-                }
-                Some(UnrollWish::By(count)) if count > 1 => {
+    // Loops that only have copies learn nothing from each other: they are tidied together, where a text has hundreds.
+    let mut is_tidy = true;
+    loop {
+        let mut innermost = Vec::new();
+        innermost_wishes(&kernel.body, &mut innermost);
+        if innermost.is_empty() {
+            break;
+        }
+        for (label, wishes) in innermost {
+            clear_wishes(&mut kernel.body, label);
+            let copies = match (&wishes.plan, wishes.unroll) {
+                (None, Some(UnrollWish::By(count))) => Some(count),
+                _ => None,
+            };
+            if copies.is_none() && !is_tidy {
+                cleanup::tidy(&mut kernel);
+            }
+            match (&wishes.plan, copies) {
+                (Some(plan), _) => apply_wish(&mut kernel, label, wishes.unroll, plan, target)?,
+                (None, Some(count)) if count > 1 => {
                     apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
                 }
-                _ => {}
+                (None, Some(_)) => {}
+                (None, None) => {
+                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?
+                }
             }
+            is_tidy = false;
         }
         cleanup::tidy(&mut kernel);
+        is_tidy = true;
     }
     verify::verify_derived(&kernel)?;
     Ok(kernel)
@@ -56,19 +71,20 @@ pub fn wishes(kernel: &Kernel) -> Vec<Plan> {
     plans
 }
 
-/// The first loop with a wish that has no loop with one inside.
-fn innermost_wish(region: &Region) -> Option<(Label, LoopWishes)> {
+/// The loops with a wish that have no loop with one inside, in the order of the text.
+fn innermost_wishes(region: &Region, found: &mut Vec<(Label, LoopWishes)>) {
     for op in &region.ops {
-        if let Some(found) = op.kind.regions().find_map(innermost_wish) {
-            return Some(found);
-        }
+        let before = found.len();
+        op.kind
+            .regions()
+            .for_each(|region| innermost_wishes(region, found));
         if let OpKind::Loop { label, wishes, .. } = &op.kind
+            && found.len() == before
             && (wishes.plan.is_some() || !matches!(wishes.unroll, None | Some(UnrollWish::Auto)))
         {
-            return Some((*label, wishes.clone()));
+            found.push((*label, wishes.clone()));
         }
     }
-    None
 }
 
 fn clear_wishes(region: &mut Region, looped: Label) {

@@ -15,10 +15,12 @@
 //! unrolls two of 15 of these), or have 48 instructions or more: the front end for PTX, which counts them, says that such a loop
 //! stays as it is.
 
+use std::cell::OnceCell;
+
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Step, summarize};
 use crate::ir::effects::Memory;
-use crate::ir::{Kernel, Label, Op, OpKind, Region, UnrollWish, Value};
+use crate::ir::{Kernel, Label, Op, OpKind, UnrollWish, Value};
 use crate::prefetch::{self, PlanTarget};
 
 /// Iterations at a time.
@@ -30,43 +32,52 @@ const SHORT: usize = 46;
 /// Unrolls what ptxas unrolls.
 pub(super) fn unroll(kernel: Kernel) -> Kernel {
     let mut labels = Vec::new();
+    let definitions = OnceCell::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Loop { label, .. } = &op.kind
-            && is_unrolled(&kernel, op)
+            && is_unrolled(&kernel, &definitions, op)
         {
             labels.push(*label);
         }
     });
+    if labels.is_empty() {
+        return kernel;
+    }
+    if let Some(unrolled) = unrolled(&kernel, &labels) {
+        return unrolled;
+    }
+    // What our own passes cannot unroll stays as it is.
     let mut kernel = kernel;
     for label in labels {
-        let mut asked = kernel.clone();
-        wish(&mut asked.body, label);
-        // What our own passes cannot unroll stays as it is.
-        if let Ok(unrolled) = prefetch::carry_out_wishes(&asked, &PlanTarget::default()) {
+        if let Some(unrolled) = unrolled(&kernel, &[label]) {
             kernel = unrolled;
         }
     }
     kernel
 }
 
-fn wish(region: &mut Region, looped: Label) {
-    region.walk_mut(&mut |op| {
+/// A kernel with copies of these loops' iterations, if all of them can have some.
+fn unrolled(kernel: &Kernel, labels: &[Label]) -> Option<Kernel> {
+    let mut asked = kernel.clone();
+    asked.body.walk_mut(&mut |op| {
         if let OpKind::Loop { label, wishes, .. } = &mut op.kind
-            && *label == looped
+            && labels.contains(label)
         {
             wishes.unroll = Some(UnrollWish::By(TIMES));
         }
     });
+    prefetch::carry_out_wishes(&asked, &PlanTarget::default()).ok()
 }
 
-fn is_unrolled(kernel: &Kernel, op: &Op) -> bool {
+fn is_unrolled(kernel: &Kernel, definitions: &OnceCell<Definitions>, op: &Op) -> bool {
     let OpKind::Loop { wishes, body, .. } = &op.kind else {
         return false;
     };
     if wishes.unroll != Some(UnrollWish::Auto) || wishes.plan.is_some() || body.ops.len() > SHORT {
         return false;
     }
-    let summary = summarize(kernel, &Definitions::of(kernel), op);
+    let definitions = definitions.get_or_init(|| Definitions::of(kernel));
+    let summary = summarize(kernel, definitions, op);
     let Ok(exit) = &summary.exit else {
         return false;
     };

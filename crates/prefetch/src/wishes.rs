@@ -26,22 +26,20 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &PlanTarget) -> Result<Kernel> 
         }
         for (label, wishes) in innermost {
             clear_wishes(&mut kernel.body, label);
-            let copies = match (&wishes.plan, wishes.unroll) {
-                (None, Some(UnrollWish::By(count))) => Some(count),
-                _ => None,
-            };
-            if copies.is_none() && !is_tidy {
-                cleanup::tidy(&mut kernel);
-            }
-            match (&wishes.plan, copies) {
-                (Some(plan), _) => apply_wish(&mut kernel, label, wishes.unroll, plan, target)?,
-                (None, Some(count)) if count > 1 => {
+            if let (None, Some(UnrollWish::By(count))) = (&wishes.plan, wishes.unroll) {
+                if count > 1 {
                     apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
                 }
-                (None, Some(_)) => {}
-                (None, None) => {
-                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?
-                }
+                is_tidy = false;
+                continue;
+            }
+            if !is_tidy {
+                cleanup::tidy(&mut kernel);
+            }
+            if let Some(plan) = &wishes.plan {
+                apply_wish(&mut kernel, label, wishes.unroll, plan, target)?;
+            } else if wishes.unroll == Some(UnrollWish::Full) {
+                replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?;
             }
             is_tidy = false;
         }

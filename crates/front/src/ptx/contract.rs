@@ -206,13 +206,16 @@ pub(super) fn in_copies(
     let definitions = Definitions::of(kernel);
     let mut odd: Vec<Place> = Vec::new();
     kernel.body.walk(&mut |op| {
-        let OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, a, b) = *op.kind.plain() else {
-            return;
+        let addends = match *op.kind.plain() {
+            OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, a, b) => vec![a, b],
+            // Of a product and a sum that are open it may fuse the other product.
+            OpKind::Fma(_, _, addend) => vec![addend],
+            _ => return,
         };
         let sum = op.results[0];
         if open.contains(&sum)
             && !known.rounded.contains(&sum)
-            && [a, b].iter().any(|&value| {
+            && addends.iter().any(|&value| {
                 let mut trace = Trace {
                     definitions: &definitions,
                     open,

@@ -367,6 +367,13 @@ fn a_loop_is_undecided_for_what_it_computes_itself() {
     assert!(undecided(&before("", "add.f32 %f6, %f4, %f3;")).is_none());
     assert!(undecided(&before("add.f32 %f6, %f4, %f3;\n", "")).is_some());
     assert!(undecided(&before("add.rn.f32 %f6, %f4, %f3;\n", "")).is_none());
+    // The same beside a product of its own: it may fuse either.
+    let both = |handed_on: &str| {
+        let inside = format!("mul.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f6, %f4;\n{handed_on} %f6, %f6, %f3;");
+        looped("mov.f32 %f6, %f1;", &inside, "")
+    };
+    assert!(undecided(&both("mul.f32")).is_some());
+    assert!(undecided(&both("mul.rn.f32")).is_none());
     // With 1 for `%f6` in a copy the first product is none.
     let two = |second: &str| {
         let inside = format!("mul.f32 %f4, %f1, %f6;\n{second} %f5, %f1, %f2;\nadd.f32 %f6, %f4, %f5;");

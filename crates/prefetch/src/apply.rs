@@ -13,7 +13,6 @@ use super::complete::complete;
 use super::fences::{Hinted, reissue};
 use super::fetch::{Fetch, Rewrite, Tests};
 use super::layout::is_unseen;
-use super::legality::may_be_copied;
 use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
 use super::parts::{is_inside, planned_rests};
 use super::pipeline::rewrite;
@@ -24,6 +23,7 @@ use super::probe::early_at;
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
 use super::text::{Hosted, LoopText};
+use super::together::may_be_copied;
 use super::unroll::unroll_fully;
 use super::{
     batched_registers, batched_shared, hint, joint, recurrence, rolling_registers, rolling_shared, versions,

@@ -16,8 +16,8 @@
 //! 6. An access that the length alone proves in bounds may belong to an iteration that never executes. Nothing in the kernel
 //!    may write its memory, or a work-item would read what another one writes in the same launch. The value would not be used;
 //!    but a read that the plain kernel has not is a race that the plain kernel has not.
-//! 7. A loop that asks which work-items run together, or that is for work-items in lockstep, is left by all of them at once: some
-//!    would do its last iterations in the loop that is left, and others still in copies.
+//! 7. A loop whose values depend on which work-items run it together has no copies where they leave it apart
+//!    ([`together`](super::together)).
 //!
 //! A cache hint changes no result, so rules 3, 4 and 6 do not apply to it; all rules apply to the loads that its
 //! address depends on.
@@ -28,9 +28,8 @@ use crate::analysis::definitions::Definitions;
 pub(crate) use crate::analysis::effects::Effect;
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::analysis::roots::{Root, root};
-use crate::analysis::uniform::Divergence;
 use crate::error::{Error, Result};
-use crate::ir::{Kernel, Label, Op, OpKind, Space, Value};
+use crate::ir::{Kernel, OpKind, Space, Value};
 
 /// The known facts about an access's place in its memory.
 #[derive(Clone, Copy, Debug)]
@@ -238,28 +237,6 @@ fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bo
         Effect::Barrier(_) => true,
         Effect::Acquire(_) | Effect::Observation(_) | Effect::LaunchBefore(_) | Effect::Carried(_) => false,
     })
-}
-
-/// Whether a loop may have copies: rule 7.
-pub(super) fn may_be_copied(kernel: &Kernel, label: Label, own: &Op) -> Result<()> {
-    let mut asks = None;
-    for region in own.kind.regions() {
-        region.walk(&mut |op| {
-            if matches!(op.kind, OpKind::Active) {
-                asks.get_or_insert(op.place);
-            }
-        });
-    }
-    match asks.filter(|_| Divergence::of(kernel).parts(label)) {
-        Some(place) => {
-            let why =
-                "the loop depends on which work-items run it together, and they leave it at different times";
-            Err(Error::usage(why)
-                .at(kernel.describe_place(place))
-                .accepted("a loop with as many iterations for all work-items of a sub-group"))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Whether a hint for a load makes sense at all: rules 1 and 2.

@@ -80,6 +80,7 @@ mod slots;
 mod step;
 mod strategies;
 mod text;
+mod together;
 mod unroll;
 mod versions;
 mod wishes;

@@ -42,7 +42,7 @@ const TRUST: f64 = 0.1;
 const LIKELY: f64 = 1.1;
 const A_DOUBLING: f64 = 0.01;
 
-/// The distance at which a strategy of which nothing is known is tried, in iterations.
+/// The distance, or the group of unrolling alone, at which a strategy of which nothing is known is tried, in iterations.
 const MIDDLE: f64 = 8.0;
 
 /// The rings that are filled one load an iteration.
@@ -208,9 +208,17 @@ impl Proposals {
     /// Plans, of which some are likely to help.
     pub fn new(plans: &[Plan], likely: &[Plan]) -> Proposals {
         let likely: HashSet<&Plan> = likely.iter().collect();
-        let guess = |plan: &Plan| match likely.contains(plan) || PlanFeatures::of(plan).is_short_ring() {
-            true => LIKELY + A_DOUBLING * f64::from(race::ahead(plan)).log2(),
-            false => 1.0,
+        let guess = |plan: &Plan| {
+            let doublings = f64::from(race::ahead(plan)).log2();
+            // Larger groups take registers, and so work-groups: where these are many, the largest says little of the others.
+            let worth = match plan.loads().is_empty() {
+                true => MIDDLE.log2() - (doublings - MIDDLE.log2()).abs(),
+                false => doublings,
+            };
+            match likely.contains(plan) || PlanFeatures::of(plan).is_short_ring() {
+                true => LIKELY + A_DOUBLING * worth,
+                false => 1.0,
+            }
         };
         Proposals::guessed(plans.iter().map(|plan| (plan.clone(), guess(plan))))
     }

@@ -13,6 +13,7 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use headstart_cli::output::{explain_command, tell_lines};
+use headstart_cli::toolkit;
 
 /// The GPU that is compiled for: the oldest with asynchronous copies. PTX for it runs on all later ones.
 const ARCHITECTURE: &str = "sm_80";
@@ -70,16 +71,8 @@ struct Compiler {
 impl Compiler {
     /// nvcc of `CUDA_HOME` or `CUDA_PATH`, or else on `PATH`, or else clang.
     fn found() -> Result<Compiler> {
-        let home = ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(std::env::var_os);
-        let home = home.map(|home| Path::new(&home).join("bin"));
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = home.into_iter().chain(std::env::split_paths(&path)).collect();
-        let named = |name: &str| {
-            let mut programs = folders.iter().map(|folder| folder.join(name));
-            programs.find(|program| program.is_file())
-        };
-        let nvcc = named("nvcc").map(|program| (program, false));
-        let found = nvcc.or_else(|| Some((named("clang++")?, true)));
+        let nvcc = toolkit::program("nvcc").map(|program| (program, false));
+        let found = nvcc.or_else(|| Some((toolkit::program("clang++")?, true)));
         let (program, is_clang) = found.ok_or_else(|| {
             Error::device("CUDA C needs a compiler, and neither nvcc nor clang++ is in CUDA_HOME or CUDA_PATH, or on PATH")
                 .accepted("its PTX: `nvcc -ptx -lineinfo FILE.cu` writes FILE.ptx")

@@ -2,6 +2,7 @@
 
 use headstart::device::CacheState;
 use headstart::device::cuda::gpu::GpuFacts;
+use headstart::device::cuda::ptxas;
 use headstart::suggest::quoted;
 use headstart::tune::Bench;
 use headstart::tune::gpu::GpuBench;
@@ -11,6 +12,7 @@ use headstart::{Error, Result};
 use crate::output::explain;
 use crate::progress;
 use crate::terminal;
+use crate::toolkit;
 
 /// Operations of one sub-group after which a kernel counts as endless on a simulated device, unless the command line says
 /// otherwise: half a minute of simulation.
@@ -48,6 +50,9 @@ pub fn open(device: &dyn KnownDevice, cache: CacheState, max_steps: Option<u64>)
 /// How devices are opened; `has_worker` says that there will be a worker, which is mentioned.
 fn opening(has_worker: bool, cache: CacheState) -> Result<Opening> {
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
+    if let Some(assembler) = toolkit::program("ptxas") {
+        ptxas::found_for_models(assembler);
+    }
     if has_worker {
         explain(|| format!("runs: {} worker", quoted(&program.to_string_lossy())));
         // The worker starts it, for each kernel.

@@ -6,6 +6,7 @@ pub mod output;
 pub mod progress;
 pub mod published;
 pub mod terminal;
+pub mod toolkit;
 
 use std::panic::{self, UnwindSafe};
 use std::process::ExitCode;

@@ -5,12 +5,18 @@
 //! `HEADSTART_PTXAS_LIMIT` says how many seconds it may take, or the driver's compiler where none is named: thousands of
 //! instructions in one loop can keep either busy for minutes, and a search waits for the slowest of its kernels. Without that
 //! variable a search with a budget says it ([`be_patient`]).
+//!
+//! Models of GPUs only ask what the code takes. Where the environment names none, they ask the assembler of the toolkit that is
+//! installed ([`found_for_models`]); with `HEADSTART_PTXAS` set to nothing they estimate.
 
+use std::collections::HashMap;
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +31,9 @@ const LIMIT: f64 = 120.0;
 /// The variable that says otherwise, in seconds.
 pub(crate) const LIMIT_VARIABLE: &str = "HEADSTART_PTXAS_LIMIT";
 
+/// What [`found_for_models`] found.
+static FOR_MODELS: OnceLock<PathBuf> = OnceLock::new();
+
 /// What [`be_patient`] said, in nanoseconds; 0 if nothing.
 static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
 
@@ -32,6 +41,12 @@ static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
 pub fn be_patient(patience: Duration) {
     let ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
     PATIENCE_NS.store(ns.max(1), Ordering::Relaxed);
+}
+
+/// Models may ask this assembler what code takes, where the environment names none.
+pub fn found_for_models(program: PathBuf) {
+    // It is the same whenever a device is opened.
+    let _ = FOR_MODELS.set(program);
 }
 
 /// How long one kernel may be compiled.
@@ -143,21 +158,34 @@ pub(crate) fn assembled_by(
     std::fs::read(&code).map_err(|error| failed(&error.to_string()))
 }
 
-/// What the named assembler's code takes for an entry of a text; nothing where no assembler is named.
+/// What code takes, by the generation, the text and the entry: a search asks twice for most plans.
+static KNOWN: Mutex<Option<HashMap<[String; 3], Resources>>> = Mutex::new(None);
+
+/// What an assembler's code takes for an entry of a text: of the named one, or of the one that was found for models; nothing where
+/// there is none.
 ///
 /// # Errors
 /// As for machine code, or that cannot be read.
 pub fn resources_for(generation: &str, ptx: &str, entry: &str) -> Result<Option<Resources>, Failure> {
-    let Some(code) = assembled_for(generation, ptx)? else {
+    let found = || FOR_MODELS.get().map(|program| program.clone().into());
+    let program: Option<OsString> = env::var_os("HEADSTART_PTXAS").map_or_else(found, Some);
+    let Some(program) = program.filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
+    let key = [generation, ptx, entry].map(str::to_owned);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&taken) = known().as_ref().and_then(|known| known.get(&key)) {
+        return Ok(Some(taken));
+    }
+    let options = env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
+    let code = assembled_by(&program, &options, variant(generation, ptx), limit(), ptx)?;
     let unread = |why| {
-        Failure::new(
-            FailureKind::Compilation,
-            format!("HEADSTART_PTXAS: its code: {why}"),
-        )
+        let what = format!("{}: its code: {why}", program.to_string_lossy());
+        Failure::new(FailureKind::Compilation, what)
     };
-    cubin::resources(&code, entry).map(Some).map_err(unread)
+    let taken = cubin::resources(&code, entry).map_err(unread)?;
+    known().get_or_insert_default().insert(key, taken);
+    Ok(Some(taken))
 }
 
 /// Waits for a process to end; stops it where that takes too long, and says nothing then.

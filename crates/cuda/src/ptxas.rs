@@ -91,18 +91,26 @@ fn variant<'t>(generation: &'t str, ptx: &'t str) -> &'t str {
     named.filter(is_variant).unwrap_or(generation)
 }
 
-/// The named assembler with its options, after a space; empty where none is named.
-pub fn named() -> String {
-    let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    let parts = [of("HEADSTART_PTXAS"), of("HEADSTART_PTXAS_OPTIONS")];
-    let [Some(_), _] = parts else {
-        return String::new();
-    };
-    parts
-        .iter()
-        .flatten()
-        .map(|part| format!(" {}", part.to_string_lossy()))
-        .collect()
+/// Whether the environment names an assembler.
+pub(crate) fn is_named() -> bool {
+    env::var_os("HEADSTART_PTXAS").is_some_and(|name| !name.is_empty())
+}
+
+/// The assembler that models ask: the named one, or the one that was found; none where the environment names nothing.
+fn for_models() -> Option<OsString> {
+    let found = || FOR_MODELS.get().map(|program| program.clone().into());
+    let program = env::var_os("HEADSTART_PTXAS").map_or_else(found, Some);
+    program.filter(|name| !name.is_empty())
+}
+
+/// The assembler that models ask, with its options, after a space; empty where there is none.
+pub fn asked() -> String {
+    let options = env::var_os("HEADSTART_PTXAS_OPTIONS").filter(|options| !options.is_empty());
+    for_models().map_or_else(String::new, |program| {
+        let parts = [Some(program), options];
+        let parts = parts.iter().flatten();
+        parts.map(|part| format!(" {}", part.to_string_lossy())).collect()
+    })
 }
 
 /// The machine code that this program makes of a text within a time.
@@ -167,9 +175,7 @@ static KNOWN: Mutex<Option<HashMap<[String; 3], Resources>>> = Mutex::new(None);
 /// # Errors
 /// As for machine code, or that cannot be read.
 pub fn resources_for(generation: &str, ptx: &str, entry: &str) -> Result<Option<Resources>, Failure> {
-    let found = || FOR_MODELS.get().map(|program| program.clone().into());
-    let program: Option<OsString> = env::var_os("HEADSTART_PTXAS").map_or_else(found, Some);
-    let Some(program) = program.filter(|name| !name.is_empty()) else {
+    let Some(program) = for_models() else {
         return Ok(None);
     };
     let key = [generation, ptx, entry].map(str::to_owned);

@@ -20,6 +20,8 @@ fn a_lost_worker_s_part_goes_on_from_its_log() {
         .arg(PARTS.to_string())
         .args(SUBJECT)
         .env("PATH", Search::path())
+        // As the search of one process is made.
+        .env("HEADSTART_PTXAS", "")
         .env_remove("DASK_SCHEDULER_ADDRESS")
         .current_dir(search.folder())
         .stdout(Stdio::piped())

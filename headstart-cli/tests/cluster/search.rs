@@ -150,5 +150,6 @@ fn plans(log: &str) -> Vec<String> {
 fn alone() -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
     command.arg("tune").args(SUBJECT).args(["--json", "-"]);
+    command.env("HEADSTART_PTXAS", "");
     serde_json::from_str(&output(&mut command)).expect("JSON")
 }

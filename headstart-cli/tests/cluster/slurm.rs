@@ -85,6 +85,8 @@ impl Slurm {
                 .stdout(log.try_clone().expect("a file"))
                 .stderr(log)
                 .env("PATH", Search::path())
+                // As the search of one process is made.
+                .env("HEADSTART_PTXAS", "")
                 .spawn()
                 .unwrap_or_else(|error| panic!("{program}: {error}"))
         };
@@ -129,6 +131,8 @@ impl Slurm {
         let mut command = Command::new(bin().join(program));
         command
             .env("PATH", Search::path())
+            // As the search of one process is made.
+            .env("HEADSTART_PTXAS", "")
             .env("SLURM_CONF", self.folder.path().join("slurm.conf"));
         command
     }

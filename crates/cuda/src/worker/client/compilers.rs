@@ -149,7 +149,7 @@ impl Worker {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let count = modules.len().min(threads).min(MOST);
         let alone_s = self.compilers.seconds_a_byte.max(SECONDS_A_BYTE) * bytes(modules) as f64;
-        if count < 2 || alone_s < WORTH.as_secs_f64() || !ptxas::named().is_empty() {
+        if count < 2 || alone_s < WORTH.as_secs_f64() || ptxas::is_named() {
             return modules.iter().map(|_| None).collect();
         }
         let first = self.compilers.files;

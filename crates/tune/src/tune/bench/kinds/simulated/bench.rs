@@ -247,7 +247,7 @@ impl Platform for SimulatedBench {
             false => "",
         };
         #[cfg(feature = "cuda")]
-        let assembler = crate::device::cuda::ptxas::named();
+        let assembler = crate::device::cuda::ptxas::asked();
         #[cfg(not(feature = "cuda"))]
         let assembler = String::new();
         match self.cache {

@@ -94,3 +94,41 @@ fn clear_wishes(region: &mut Region, looped: Label) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+
+    #[test]
+    fn what_is_to_stay_stays_beside_what_has_copies() {
+        let counted = |label: &str, wish: &str| {
+            format!(
+                "  %s{label} = loop '{label} (%i{label} = 0:i32, %t{label} = 0:i32) -> i32 unroll {wish} {{\n    \
+                 %m{label} = lt.s %i{label}, %n\n    if %m{label} {{ yield }} else {{ break %t{label} }}\n    \
+                 %u{label} = add %t{label}, %i{label}\n    %j{label} = add.nsw %i{label}, 1:i32\n    \
+                 continue %j{label}, %u{label}\n  }}\n"
+            )
+        };
+        let loops = |wishes: [&str; 2]| {
+            let [one, two] = wishes;
+            let text = format!(
+                "hsir 1\nkernel @k(%o: ptr.global i32[%l] align 4, %l: i64, %n: i32) {{\n{}{}  %both = add %sa, %sb\n  \
+                 store %o, %both\n  return\n}}\n",
+                counted("a", one),
+                counted("b", two)
+            );
+            let kernel = parse(&text, "k.hsir").expect("it is right");
+            let kernel = carry_out_wishes(&kernel, &PlanTarget::default()).expect("it is legal");
+            let mut found = 0;
+            kernel
+                .body
+                .walk(&mut |op| found += u32::from(matches!(op.kind, OpKind::Loop { .. })));
+            found
+        };
+        assert_eq!(loops(["keep", "keep"]), 2);
+        // The copies, and the loop for what is left of them.
+        assert_eq!(loops(["4", "keep"]), 3);
+        assert_eq!(loops(["4", "4"]), 4);
+    }
+}

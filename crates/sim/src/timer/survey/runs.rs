@@ -13,7 +13,7 @@ use crate::ir::Kernel;
 use crate::memory::{may_stay_in_l2, stays_in_l2};
 use crate::model::DeviceModel;
 
-/// Steps touch memory evenly if, of so many parts of them, each touches at least this much of its share.
+/// Steps touch memory evenly if each of these many parts touches at least this much of its share.
 const PARTS: u32 = 4;
 const EVENLY: f64 = 0.5;
 

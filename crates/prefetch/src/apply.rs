@@ -409,7 +409,7 @@ fn apply_to_loop(
     }
     let definitions = Definitions::of(kernel);
     let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
-    may_be_copied(kernel, label, op)?;
+    may_be_copied(kernel, &definitions, label, op)?;
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
     let shape = StepShape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;

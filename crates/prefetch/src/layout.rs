@@ -59,53 +59,25 @@ struct Origins<'k> {
 
 impl Origins<'_> {
     fn of(kernel: &Kernel) -> Origins<'_> {
-        let definitions = Definitions::of(kernel);
-        let mut origins = Origins {
-            kernel,
-            of: SecondaryMap::new(),
-        };
-        // Values of loops come over their back edges, too.
-        let mut is_changed = true;
-        while is_changed {
-            is_changed = false;
-            for value in kernel.values.keys() {
-                if let Some(definition) = definitions.get(value) {
-                    let made_of = origins.of_definition(definition);
-                    is_changed |= made_of > origins.of[value];
-                    origins.of[value] = made_of;
+        let is_shared = |value: Value| kernel.ty(value) == Type::Ptr(Space::Shared);
+        let of = Definitions::of(kernel).spread(kernel, |definition, _| {
+            let Definition::Result { kind, .. } = definition else {
+                return None;
+            };
+            match kind {
+                OpKind::Convert(ConvertOp::Bits | ConvertOp::ToGeneric, from) if is_shared(*from) => {
+                    Some(MadeOf::AnAddress)
                 }
+                // What memory holds was stored, and is looked at there.
+                OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Opaque(..) => {
+                    Some(MadeOf::SomethingElse)
+                }
+                // A truth value is no address, and is looked at where it is made.
+                OpKind::Compare(..) => Some(MadeOf::Numbers),
+                _ => None,
             }
-        }
-        origins
-    }
-
-    fn of_definition(&self, definition: &Definition) -> MadeOf {
-        let (kind, passed) = match definition {
-            Definition::LoopParam { initial, next, .. } => return self.most(next).max(self.of[*initial]),
-            Definition::Result { kind, passed, .. } => (kind, passed),
-        };
-        match kind {
-            OpKind::Convert(ConvertOp::Bits | ConvertOp::ToGeneric, from) if self.is_shared(*from) => {
-                MadeOf::AnAddress
-            }
-            // What memory holds was stored, and is looked at there.
-            OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Opaque(..) => MadeOf::SomethingElse,
-            // A truth value is no address, and is looked at where it is made.
-            OpKind::Compare(..) => MadeOf::Numbers,
-            kind => {
-                let mut most = self.most(passed);
-                kind.for_each_operand(|operand| most = most.max(self.of[operand]));
-                most
-            }
-        }
-    }
-
-    fn most(&self, values: &[Value]) -> MadeOf {
-        values
-            .iter()
-            .map(|&value| self.of[value])
-            .max()
-            .unwrap_or_default()
+        });
+        Origins { kernel, of }
     }
 
     /// How an operation sees the layout, if it does.

@@ -13,102 +13,62 @@
 //! sum is the same however they are parted. Values that are made of it and stored, or handed to another iteration, are not; nor do
 //! lanes in lockstep see each other's accesses in copies of their own.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use crate::analysis::definitions::Definitions;
 use crate::analysis::uniform::Divergence;
 use crate::error::{Error, Result};
-use crate::ir::{Kernel, Label, Op, OpKind, Place, Value};
+use crate::ir::{Kernel, Label, Op, OpKind, Value};
 
 /// Refuses copies of a loop with such values that work-items leave at different times.
-pub(super) fn may_be_copied(kernel: &Kernel, label: Label, own: &Op) -> Result<()> {
+pub(super) fn may_be_copied(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    label: Label,
+    own: &Op,
+) -> Result<()> {
     let mut ops: Vec<&Op> = Vec::new();
     for region in own.kind.regions() {
         region.walk(&mut |op| ops.push(op));
     }
-    let asks = ops.iter().any(|op| matches!(op.kind, OpKind::Active));
-    let shown = match asks && Divergence::of(kernel).parts(label) {
-        true => Told::new(&ops).shown(&ops),
-        false => None,
+    let masks = ops.iter().filter(|op| matches!(op.kind, OpKind::Active));
+    let masks: HashSet<Value> = masks.flat_map(|op| op.results.iter().copied()).collect();
+    if masks.is_empty() || !Divergence::of(kernel).parts(label) {
+        return Ok(());
+    }
+    // What goes to the next iteration is shown there already.
+    let handed_on: &[Value] = match &own.kind {
+        OpKind::Loop { params, .. } => params,
+        _ => &[],
     };
+    let tells = definitions.spread(kernel, |_, value| match masks.contains(&value) {
+        true => Some(true),
+        false => handed_on.contains(&value).then_some(false),
+    });
+    let inside: HashSet<Label> = ops.iter().filter_map(|op| op.kind.label()).collect();
+    // Where one is stored, leaves the iteration, or says who meets.
+    let shown = ops.iter().find(|op| {
+        let mut seen = false;
+        match &op.kind {
+            OpKind::Store { values, .. } | OpKind::Print { values, .. } => {
+                seen = values.iter().any(|&value| tells[value]);
+            }
+            OpKind::Break(to, _) | OpKind::Continue(to, _) if inside.contains(to) => {}
+            OpKind::Break(..) | OpKind::Continue(..) | OpKind::Meet(_) => {
+                op.kind.for_each_operand(|operand| seen |= tells[operand]);
+            }
+            _ => {}
+        }
+        seen
+    });
     match shown {
-        Some(place) => {
+        Some(op) => {
             let why =
                 "the loop depends on which work-items run it together, and they leave it at different times";
             Err(Error::usage(why)
-                .at(kernel.describe_place(place))
+                .at(kernel.describe_place(op.place))
                 .accepted("a loop with as many iterations for all work-items of a sub-group"))
         }
         None => Ok(()),
-    }
-}
-
-/// The values of a loop's iteration that tell which work-items run it together.
-struct Told<'k> {
-    values: HashSet<Value>,
-    /// The results and parameters of what has a label inside.
-    inside: HashMap<Label, (&'k [Value], &'k [Value])>,
-}
-
-impl<'k> Told<'k> {
-    fn new(ops: &[&'k Op]) -> Told<'k> {
-        let labelled = |op: &&'k Op| {
-            let params: &[Value] = match &op.kind {
-                OpKind::Loop { params, .. } => params,
-                _ => &[],
-            };
-            Some((op.kind.label()?, (op.results.as_slice(), params)))
-        };
-        Told {
-            values: HashSet::new(),
-            inside: ops.iter().filter_map(labelled).collect(),
-        }
-    }
-
-    /// Where the first one is stored, leaves the iteration, or says who meets.
-    fn shown(&mut self, ops: &[&'k Op]) -> Option<Place> {
-        let mut before = usize::MAX;
-        while before != self.values.len() {
-            before = self.values.len();
-            for op in ops {
-                if self.is_shown_by(op) {
-                    return Some(op.place);
-                }
-            }
-        }
-        None
-    }
-
-    /// Follows the values through an operation.
-    fn is_shown_by(&mut self, op: &Op) -> bool {
-        let mut told = matches!(op.kind, OpKind::Active);
-        op.kind
-            .for_each_operand(|operand| told |= self.values.contains(&operand));
-        match &op.kind {
-            OpKind::Break(label, values) | OpKind::Continue(label, values) => {
-                let Some(&(results, params)) = self.inside.get(label) else {
-                    return told;
-                };
-                let to = match op.kind {
-                    OpKind::Break(..) => results,
-                    _ => params,
-                };
-                for (&to, value) in to.iter().zip(values) {
-                    if self.values.contains(value) {
-                        self.values.insert(to);
-                    }
-                }
-                false
-            }
-            OpKind::Store { values, .. } | OpKind::Print { values, .. } => {
-                values.iter().any(|value| self.values.contains(value))
-            }
-            OpKind::Meet(_) => told,
-            _ => {
-                if told {
-                    self.values.extend(&op.results);
-                }
-                false
-            }
-        }
     }
 }

@@ -26,20 +26,22 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &PlanTarget) -> Result<Kernel> 
         }
         for (label, wishes) in innermost {
             clear_wishes(&mut kernel.body, label);
-            if let (None, Some(UnrollWish::By(count))) = (&wishes.plan, wishes.unroll) {
-                if count > 1 {
-                    apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
-                }
-                is_tidy = false;
-                continue;
-            }
-            if !is_tidy {
+            let only_copies = wishes.plan.is_none() && matches!(wishes.unroll, Some(UnrollWish::By(_)));
+            if !only_copies && !is_tidy {
                 cleanup::tidy(&mut kernel);
             }
             if let Some(plan) = &wishes.plan {
                 apply_wish(&mut kernel, label, wishes.unroll, plan, target)?;
-            } else if wishes.unroll == Some(UnrollWish::Full) {
-                replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?;
+            } else {
+                match wishes.unroll {
+                    Some(UnrollWish::Full) => {
+                        replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?
+                    }
+                    Some(UnrollWish::By(count)) if count > 1 => {
+                        apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
+                    }
+                    _ => {}
+                }
             }
             is_tidy = false;
         }

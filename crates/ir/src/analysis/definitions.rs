@@ -140,6 +140,43 @@ impl Definitions {
         }
     }
 
+    /// Marks of all values: those of their definitions, where `own` gives one, or else the greatest of those that they are made of,
+    /// over branches and the edges of loops.
+    pub fn spread<M: Copy + Default + Ord>(
+        &self,
+        kernel: &Kernel,
+        own: impl Fn(&Definition, Value) -> Option<M>,
+    ) -> SecondaryMap<Value, M> {
+        let mut marks = SecondaryMap::<Value, M>::new();
+        let mut is_changed = true;
+        while is_changed {
+            is_changed = false;
+            for value in kernel.values.keys() {
+                let Some(definition) = self.get(value) else {
+                    continue;
+                };
+                let mark = own(definition, value).unwrap_or_else(|| {
+                    let mut mark = M::default();
+                    let mut take = |from: Value| mark = mark.max(marks[from]);
+                    match definition {
+                        Definition::LoopParam { initial, next, .. } => {
+                            take(*initial);
+                            next.iter().copied().for_each(take);
+                        }
+                        Definition::Result { kind, passed, .. } => {
+                            kind.for_each_operand(&mut take);
+                            passed.iter().copied().for_each(take);
+                        }
+                    }
+                    mark
+                });
+                is_changed |= mark > marks[value];
+                marks[value] = mark;
+            }
+        }
+        marks
+    }
+
     /// The root of a pointer, which `search` finds the first time.
     pub(super) fn root(&self, pointer: Value, search: impl FnOnce() -> Option<Root>) -> Option<Root> {
         match self.roots.get(pointer.index()) {

@@ -85,7 +85,7 @@ pub(crate) use footprint::Footprint;
 pub use lane_op::{AccessedMemory, LaneOp, LaneOpKind};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::moved::Piece;
-pub(crate) use needed::{Flow, Need, Needed, choices};
+pub(crate) use needed::{Flow, Need, Needed, Wanted, choices};
 pub use options::{Mode, Options, PrefetchBounds};
 #[doc(hidden)]
 pub use reports::has_not_ended;

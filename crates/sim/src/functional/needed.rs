@@ -2,6 +2,7 @@
 //!
 //! These are addresses, conditions, awaited tokens, and the values from which they are computed, through memory too. The rest
 //! of a kernel's computation, most of its arithmetic, need not be carried out by those who time a kernel or count its accesses.
+//! Those who only count its steps need the branches alone, and no accesses but those that decide them.
 //!
 //! A [choice] is the exception among the branches: `if sum > 0 { 1 / sum } else { 0 }` behind a loop would make all that the
 //! loop computes needed, and decides no more than which few instructions a work-item runs once. Its condition is needed only if
@@ -17,6 +18,15 @@ use super::matrix::instruction::Matrix;
 use crate::ir::carried::Carried;
 use crate::ir::effects::Access;
 use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
+
+/// What is asked of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Its branches and the addresses of its accesses.
+    Addresses,
+    /// Its branches alone.
+    Branches,
+}
 
 /// How much of a step has to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,17 +184,19 @@ fn computes(region: &Region, label: Label) -> bool {
 /// The needed values, and whether writes to memory are needed.
 #[derive(Debug)]
 pub(crate) struct Needed {
+    wanted: Wanted,
     values: SecondaryMap<Value, bool>,
     /// By global, shared and private memory; see [`index`].
     memory: [bool; 3],
 }
 
 impl Needed {
-    /// Follows the values that the way depends on back to their definitions.
-    pub(crate) fn of(flow: &Flow<'_>) -> Needed {
+    /// Follows the values that what is wanted depends on back to their definitions.
+    pub(crate) fn of(flow: &Flow<'_>, wanted: Wanted) -> Needed {
         let mut search = Search {
             flow,
             needed: Needed {
+                wanted,
                 values: SecondaryMap::new(),
                 memory: [false; 3],
             },
@@ -200,30 +212,6 @@ impl Needed {
             search.sources[to].push(Source::Value(from));
         }
         flow.decides.iter().for_each(|&value| search.need(value));
-        for &op in &flow.ops {
-            match op.kind {
-                OpKind::Wait(token) => search.need(token),
-                OpKind::Opaque(ref what, ref given) if is_whole(what) => {
-                    given.0.iter().for_each(|&value| search.need(value));
-                }
-                OpKind::Opaque(ref what, ref given) => {
-                    let operands = moved(what, given)
-                        .into_iter()
-                        .flat_map(|own| own.address_operands().collect::<Vec<_>>());
-                    operands
-                        .filter_map(|operand| given.0.get(operand))
-                        .for_each(|&value| search.need(value));
-                }
-                // It fails where this is not below 32, or the size of the sub-group.
-                OpKind::Shuffle { by, .. } => search.need(by),
-                _ => {}
-            }
-            // They fail where a pointer leads to no memory, or a mask does not name who runs them.
-            let pointers = op.kind.effects().pointers();
-            pointers
-                .chain(op.kind.mask())
-                .for_each(|value| search.need(value));
-        }
         search.close();
         search.needed
     }
@@ -231,6 +219,11 @@ impl Needed {
     /// Whether a value is needed.
     pub(crate) fn has(&self, value: Value) -> bool {
         self.values[value]
+    }
+
+    /// Whether an operation is carried out, or its addresses are wanted.
+    fn carries_out(&self, kernel: &Kernel, op: &Op) -> bool {
+        self.wanted == Wanted::Addresses || self.of_op(kernel, op) != Need::Nothing
     }
 
     /// How much of an operation is needed.
@@ -251,6 +244,9 @@ impl Needed {
             OpKind::Opaque(..) if op.results.iter().all(|&result| !self.has(result)) => return Need::Nothing,
             // Not read in timing mode.
             OpKind::Print { .. } => return Need::Nothing,
+            OpKind::Atomic { ptr, .. } if self.wanted == Wanted::Branches => {
+                self.holds(kernel.ty(ptr).space()) || op.results.iter().any(|&result| self.has(result))
+            }
             ref kind => {
                 let effects = kind.effects();
                 // An exchange or an atomic operation may fail, whatever its values are.
@@ -261,7 +257,28 @@ impl Needed {
                 return if all { Need::All } else { Need::Nothing };
             }
         };
-        if data { Need::All } else { Need::Access }
+        match self.wanted {
+            _ if data => Need::All,
+            Wanted::Addresses => Need::Access,
+            Wanted::Branches => Need::Nothing,
+        }
+    }
+
+    /// Whether an iteration of an innermost loop accesses memory, as far as it is carried out.
+    pub(crate) fn accesses_in_loops(&self, kernel: &Kernel) -> bool {
+        let mut found = false;
+        kernel.body.walk(&mut |op| {
+            if let OpKind::Loop { body, .. } = &op.kind {
+                let (mut is_innermost, mut accesses) = (true, false);
+                body.walk(&mut |op| {
+                    is_innermost &= !matches!(op.kind, OpKind::Loop { .. });
+                    let has_pointers = op.kind.effects().pointers().next().is_some();
+                    accesses |= has_pointers && self.of_op(kernel, op) != Need::Nothing;
+                });
+                found |= is_innermost && accesses;
+            }
+        });
+        found
     }
 
     /// Whether writes to a memory are needed.
@@ -323,6 +340,30 @@ impl<'p> Search<'p> {
         }
     }
 
+    /// What an operation needs to be carried out, whatever is made of its data.
+    fn need_operands(&mut self, op: &Op) {
+        match op.kind {
+            OpKind::Wait(token) => self.need(token),
+            OpKind::Opaque(ref what, ref given) if is_whole(what) => {
+                given.0.iter().for_each(|&value| self.need(value));
+            }
+            OpKind::Opaque(ref what, ref given) => {
+                let operands = moved(what, given)
+                    .into_iter()
+                    .flat_map(|own| own.address_operands().collect::<Vec<_>>());
+                operands
+                    .filter_map(|operand| given.0.get(operand))
+                    .for_each(|&value| self.need(value));
+            }
+            // It fails where this is not below 32, or the size of the sub-group.
+            OpKind::Shuffle { by, .. } => self.need(by),
+            _ => {}
+        }
+        // They fail where a pointer leads to no memory, or a mask does not name who runs them.
+        let pointers = op.kind.effects().pointers();
+        pointers.chain(op.kind.mask()).for_each(|value| self.need(value));
+    }
+
     fn close(&mut self) {
         loop {
             while let Some(value) = self.open.pop() {
@@ -333,8 +374,11 @@ impl<'p> Search<'p> {
                     }
                 }
             }
-            // What is written to a needed memory.
             for &op in &self.flow.ops {
+                if self.needed.carries_out(self.flow.kernel, op) {
+                    self.need_operands(op);
+                }
+                // What is written to a needed memory.
                 if let OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } = &op.kind
                     && self.needed.holds(self.flow.kernel.ty(*ptr).space())
                 {
@@ -423,6 +467,10 @@ mod tests {
 
     /// What is needed of the operations of a kernel that counts to a number out of shared memory.
     fn needs(body: &str) -> Vec<(String, Need)> {
+        needs_of(body, Wanted::Addresses)
+    }
+
+    fn needs_of(body: &str, wanted: Wanted) -> Vec<(String, Need)> {
         let text = format!(
             "hsir 1
             kernel @counts(%given: i32, %out: ptr.global i32[32:i64] align 4 unaliased) {{
@@ -447,7 +495,7 @@ mod tests {
         );
         let kernel = crate::ir::read(&text, "test.hsir").unwrap_or_else(|error| panic!("{error}"));
         let flow = Flow::of(&kernel);
-        let needed = Needed::of(&flow);
+        let needed = Needed::of(&flow, wanted);
         let ops = flow.ops.iter();
         ops.filter_map(|op| {
             let what = match &op.kind {
@@ -557,5 +605,24 @@ mod tests {
             store %first, %sum",
         );
         assert_eq!(need_of(&needs, "truncate"), Need::All);
+    }
+    /// Whose branches are wanted alone, loads and stores only for those.
+    #[test]
+    fn what_decides_no_branch_is_left_out() {
+        let body = |chosen: &str| {
+            format!(
+                "store %word, %given
+                barrier
+                %many = load i32 %word, @many
+                %half = truncate %given to i16
+                %other = extend.u %half to i64
+                %there = address %out + %other * 4
+                store %there, {chosen}"
+            )
+        };
+        let needs = needs_of(&body("%given"), Wanted::Branches);
+        assert_eq!(need_of(&needs, "store Some(Shared)"), Need::All);
+        assert_eq!(need_of(&needs, "store Some(Global)"), Need::Nothing);
+        assert_eq!(need_of(&needs, "truncate"), Need::Nothing);
     }
 }

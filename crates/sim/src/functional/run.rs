@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use super::needed::Wanted;
 use super::options::Options;
 use super::sample::are_there;
 use super::schedule::Turns;
@@ -58,8 +59,8 @@ impl CompiledKernel {
 
     /// The same for those who count its steps, or note the addresses of its accesses: most of its arithmetic is left out, and
     /// the memory that it writes is undefined afterwards.
-    pub(crate) fn of_addresses(kernel: Arc<Kernel>) -> CompiledKernel {
-        let tape = Tape::of_addresses(&kernel);
+    pub(crate) fn only_for(wanted: Wanted, kernel: Arc<Kernel>) -> CompiledKernel {
+        let tape = Tape::only_for(wanted, &kernel);
         CompiledKernel::with(kernel, tape)
     }
 

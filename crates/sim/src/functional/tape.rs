@@ -20,7 +20,7 @@
 
 use super::lane_op::LaneOp;
 use super::lanes::Slot;
-use super::needed::{Flow, Need, Needed};
+use super::needed::{Flow, Need, Needed, Wanted};
 use super::slots;
 use crate::ir::effects::Meets;
 use crate::ir::{Kernel, Label, Meeting, Op, OpKind, Place, Region, Value};
@@ -107,11 +107,10 @@ impl Tape {
         Tape::with(kernel, None)
     }
 
-    /// The same, but only for the way that it takes and the addresses that it accesses: of operations whose results these do
-    /// not depend on, the steps are counted, and of a choice that is not needed those of its first region
-    /// ([`needed`](super::needed)).
-    pub(crate) fn of_addresses(kernel: &Kernel) -> Tape {
-        Tape::with(kernel, Some(&Needed::of(&Flow::of(kernel))))
+    /// The same, but only for what is wanted: of operations whose results that does not depend on, the steps are counted, and of
+    /// a choice that is not needed those of its first region ([`needed`](super::needed)).
+    pub(crate) fn only_for(wanted: Wanted, kernel: &Kernel) -> Tape {
+        Tape::with(kernel, Some(&Needed::of(&Flow::of(kernel), wanted)))
     }
 
     fn with(kernel: &Kernel, needed: Option<&Needed>) -> Tape {

@@ -7,7 +7,7 @@ use super::cost::{Costs, Pipe};
 use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
-use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
+use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, Wanted, choices};
 use crate::ir::{AtomicOp, CacheUse, HintSource, LscControl, MemoryScope, OpKind, Space, Value};
 use crate::model::DeviceModel;
 use crate::{Error, Result};
@@ -187,7 +187,7 @@ impl Code {
             constants: Vec::new(),
             count: program.slot_count,
         };
-        let needed = Needed::of(&flow(&program));
+        let needed = Needed::of(&flow(&program), Wanted::Addresses);
         let mut steps = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
             steps.push(match step {

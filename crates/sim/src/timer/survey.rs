@@ -37,6 +37,10 @@ const SAME: f64 = 0.01;
 /// spread work-groups are counted.
 const MOST: u64 = 60_000_000;
 
+/// How many times as many may be counted where only what decides branches is carried out. A launch of rows of any length ends as
+/// its longest row does, which must not be left out.
+const BY_BRANCHES: u64 = 4;
+
 /// The part of these that is counted for a first time of a launch.
 const FOR_FEW: u64 = 3;
 
@@ -193,13 +197,19 @@ impl Survey {
             }
         }
         if differ {
-            let step = (survey.steps() / most_steps as f64) as u64 + 1;
+            let by_branches = runs.are_soon_counted();
+            let most = most_steps * if by_branches { BY_BRANCHES } else { 1 };
+            let step = (survey.steps() / most as f64) as u64 + 1;
             let more = (0..of.div_ceil(step)).map(|at| at * step + spread(at) % step);
             let more: Vec<u64> = more.filter(|group| *group < of).collect();
-            runs.count(&more)?;
-            even.extend(more);
-            survey.counted = runs.counted(&even);
-            survey.touched = runs.touched_by(of);
+            if by_branches {
+                survey.counted = runs.counted_by_branches(&more)?;
+            } else {
+                runs.count(&more)?;
+                even.extend(more);
+                survey.counted = runs.counted(&even);
+                survey.touched = runs.touched_by(of);
+            }
         }
         Some(survey)
     }

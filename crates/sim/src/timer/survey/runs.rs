@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::Stop;
 use crate::device::Launch;
 use crate::functional::{
-    CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
+    CompiledKernel, FastMap, Flow, Footprint, LaunchState, Needed, Noted, Options, PrefetchBounds, Request,
+    Wanted,
 };
 use crate::ir::Kernel;
 use crate::memory::{may_stay_in_l2, stays_in_l2};
@@ -64,7 +65,7 @@ impl<'l> Runs<'l> {
             false => None,
         };
         Some(Runs {
-            compiled: CompiledKernel::of_addresses(Arc::clone(kernel)),
+            compiled: CompiledKernel::only_for(Wanted::Addresses, Arc::clone(kernel)),
             launch,
             sub_group_size,
             options,
@@ -106,7 +107,23 @@ impl<'l> Runs<'l> {
         Some(())
     }
 
-    /// The same, and notes their requests for some lines: the same ones each time, and as many steps of each sub-group.
+    /// Whether the steps of all are soon [counted by their branches](Self::counted_by_branches): no iteration reads memory to find
+    /// out whether another one follows.
+    pub(crate) fn are_soon_counted(&self) -> bool {
+        let kernel = self.compiled.kernel();
+        !Needed::of(&Flow::of(kernel), Wanted::Branches).accesses_in_loops(kernel)
+    }
+
+    /// These work-groups and their steps, of which only what decides branches is carried out: the lines that they touch are not
+    /// noted. None as for [`Self::count`].
+    pub(crate) fn counted_by_branches(&self, groups: &[u64]) -> Option<Vec<(u64, u64)>> {
+        let kernel = Arc::clone(self.compiled.kernel());
+        let compiled = CompiledKernel::only_for(Wanted::Branches, kernel);
+        let steps = compiled.steps_of(self.launch, self.sub_group_size, self.options, groups, None);
+        Some(groups.iter().copied().zip(steps.ok()?).collect())
+    }
+
+    /// Counts the steps of these work-groups, and notes their requests for some lines: the same ones each time, and as many steps of each sub-group.
     pub(crate) fn note(&mut self, groups: &[u64], lines: Noted) -> Option<()> {
         let of_whole = lines.most_steps == u64::MAX;
         if !of_whole {

@@ -94,3 +94,46 @@ fn cores_with_a_work_group_more_have_as_much_more_of_the_memory() {
     let (all, sample) = (cycles(Cores::All), cycles(Cores::Exactly(4)));
     assert!((sample / all - 1.0).abs() < 0.08, "{sample} and {all}");
 }
+
+/// More steps than are counted with their addresses. The longest work-group is one of the sample wherever it is, since only what
+/// decides its branches is carried out to find it.
+#[test]
+fn the_longest_work_group_of_a_large_launch_is_in_the_sample() {
+    const LENGTHS: &str = "hsir 1
+        kernel @lengths(%out: ptr.global f32[%out_len] align 4 unaliased, %out_len: i64, %long: i32) {
+          load @out
+          %group = id.group.x
+          %local = id.local.x
+          %item = extend.u %local to i64
+          %from = address %out + %item * 4
+          %low = and %group, 15:i32
+          %short = add %low, 40:i32
+          %is_long = eq %group, %long
+          %count = select %is_long, 20000:i32, %short
+          %sum = loop (%j = 0:i32, %x = 0.0:f32) -> f32 {
+            %more = lt.s %j, %count
+            if %more { yield } else { break %x }
+            %value = load f32 %from, @out
+            %next = fadd %x, %value
+            %after = add.nw %j, 1:i32
+            continue %after, %next
+          }
+          store %from, %sum
+          return
+        }";
+    let bench = Bench::new("h200", &[]).with_cores(Cores::Few);
+    let survey = |long: u32| {
+        let out = bench.buffer(Type::F32, 32, Pattern::Constant(0));
+        let kernel = Arc::new(ir::read(LENGTHS, "test.hsir").unwrap_or_else(|error| panic!("{error}")));
+        let launch = Launch::new(
+            60_000,
+            32,
+            vec![out, index(32), Argument::Scalar(Type::I32, u64::from(long))],
+        );
+        let survey = bench.timer.survey(&kernel, &launch, None).expect("it is counted");
+        survey.choose(800, 0).groups
+    };
+    for long in [8012, 8013] {
+        assert!(survey(long).contains(&u64::from(long)), "{long}");
+    }
+}

@@ -366,13 +366,14 @@ mod tests {
 
     #[test]
     fn a_no_in_doubt_is_told_apart() {
-        let searched = ["unroll:2".parse().expect("a plan")];
+        let hint = "v=cache:L2:4";
+        let searched = [hint.parse().expect("a plan")];
         let judged = judge(
             "case",
             &searched,
             &[],
-            &side(&[("unroll:2", 1.2)]),
-            &side(&[("unroll:2", 1.04)]),
+            &side(&[(hint, 1.2)]),
+            &side(&[(hint, 1.04)]),
         )
         .expect("plans");
         assert_eq!((judged.alone.standing, judged.doubted), (Standing::Doubted, true));

@@ -9,8 +9,8 @@ const AS_FAST: f64 = 1.01;
 /// The verdict and the plan to use.
 ///
 /// The answers from cheap to dear are: leave it, other work-groups (only where the work can be split), more registers,
-/// unrolling, prefetching, and a plan with more work-groups. One that may be slower than the plain kernel by the interval of its
-/// speedup is no answer. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
+/// unrolling, prefetching, and a plan with more work-groups. One that may lose by the interval of its speedup is no
+/// answer. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
 /// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
 /// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
 ///
@@ -74,9 +74,16 @@ pub fn choose(
     (verdict, best)
 }
 
-/// Whether a speedup's interval stays above the plain kernel's. One without an interval is taken at its word.
-pub(in crate::tune) fn is_sure(between: Option<(f64, f64)>) -> bool {
-    between.is_none_or(|(low, _)| low >= 1.0)
+/// Whether the low end of a speedup's interval is slower than the plain kernel by more than a change is worth. (Of the 118 launches
+/// of the accuracy pages eleven have a plan by that which have none where it may not be slower at all: they measure 0.998 to 1.03×,
+/// and the best of them 1.05×.)
+pub(super) fn may_lose(low: f64) -> bool {
+    low < 1.0 / THRESHOLD
+}
+
+/// Whether a speedup may be recommended by its interval. One without an interval is taken at its word.
+fn is_sure(between: Option<(f64, f64)>) -> bool {
+    between.is_none_or(|(low, _)| !may_lose(low))
 }
 
 /// How much of the space of plans a search has seen.
@@ -290,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_may_be_slower_than_the_plain_kernel_is_not_chosen() {
+    fn a_plan_that_may_be_slower_by_more_than_it_is_worth_is_not_chosen() {
         let trial = |plan: &str, speedup: f64, low: f64| Trial {
             takes: None,
             between: Some((low, speedup * 1.1)),
@@ -299,12 +306,17 @@ mod tests {
         };
         let trials = [
             trial("unroll:4", 1.2, 1.05),
-            trial("v=rolling-async:4", 1.5, 0.99),
+            trial("v=rolling-async:4", 1.5, 0.96),
         ];
         let (verdict, best) = choose((ONE, 1000.0), &trials, None, None, false);
         assert_eq!((verdict, best.between), (Verdict::Unroll, trials[0].between));
         let (verdict, best) = choose((ONE, 1000.0), &trials[1..], None, None, false);
         assert_eq!((verdict, best.plan.is_none()), (Verdict::LeaveIt, true));
+        let nearly = [trial("v=rolling-async:4", 1.05, 0.98)];
+        assert_eq!(
+            choose((ONE, 1000.0), &nearly, None, None, false).0,
+            Verdict::Prefetch
+        );
     }
 
     #[test]

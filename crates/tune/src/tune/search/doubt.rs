@@ -1,18 +1,17 @@
 //! Doubt: the simulator's answer is within its known error, so a measurement has to decide.
 
-use super::choose::is_sure;
+use super::choose::may_lose;
 use super::interval::Kind;
 use crate::report::number::{interval, speedup};
 use crate::report::{THRESHOLD, Trial, Verdict};
 
 /// Whether the simulator can tell which of two kernels is faster, of which one has this speedup over the other.
 pub fn settles(speedup: f64) -> bool {
-    is_sure(Some(Kind::Launch.around(speedup.max(1.0 / speedup), None)))
+    Kind::Launch.around(speedup.max(1.0 / speedup), None).0 >= 1.0
 }
 
 /// Why a verdict from simulated times is in doubt, and how to resolve it; none if it is not in doubt: a plan was not chosen, because
-/// it may be slower by its [interval](super::interval), and half of those of its kind are worth it. (Of the 118 launches of the accuracy
-/// pages nine are in doubt, and 13 would be whatever half of the kind gain. One of the four that are not gains 12 %, by another plan.)
+/// it may lose by its [interval](super::interval), and half of those of its kind are worth it.
 pub fn doubt(verdict: Verdict, trials: &[Trial]) -> Option<String> {
     let expected = |&(trial, reached): &(&Trial, f64)| Kind::of(&trial.plan).expected(reached);
     let (trial, reached) = trials
@@ -25,7 +24,7 @@ pub fn doubt(verdict: Verdict, trials: &[Trial]) -> Option<String> {
         "The simulator cannot settle this: `{}` is predicted to reach {}, in nine of ten cases {}. Measure it on the device.",
         trial.plan,
         speedup(reached),
-        interval(trial.between.filter(|(low, _)| *low < 1.0)?),
+        interval(trial.between.filter(|(low, _)| may_lose(*low))?),
     ))
 }
 

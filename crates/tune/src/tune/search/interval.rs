@@ -3,7 +3,7 @@
 //! A measured speedup has the spread of the launches in turns. A simulated one has the model's error on plans of the same kind that
 //! gained about as much (`recorded`: rounds of launches on GPUs over simulated speedups, so that a GPU's own spread is in it). The error
 //! of the sample of work-groups is in that, too: a plan and the plain kernel have the same sample, here as in the record. Only a first
-//! look adds an error of its own. A plan whose interval reaches below 1.0 is not recommended.
+//! look adds an error of its own. A plan that may lose by its interval ([`choose`](super::choose)) is not recommended.
 
 use crate::prefetch::Plan;
 use crate::prefetch::plan::StrategyKind;

@@ -7,6 +7,7 @@ use crate::prefetch::plan::{Plan, Unroll};
 use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
+use crate::tune::search::choose::may_lose;
 use crate::tune::search::interval::Kind;
 
 /// The findings that need reasons.
@@ -204,10 +205,10 @@ fn over_cheaper(findings: &Findings<'_>) -> String {
     }
 }
 
-/// The low end of a plan's speedup, where that is expected to be over this and may be below the plain kernel's.
+/// The low end of a plan's speedup, where that is expected to be over this and the plan may lose.
 fn unsure(findings: &Findings<'_>, plan: &Plan, over: f64) -> Option<f64> {
     let trial = findings.trials.iter().find(|trial| trial.plan == *plan)?;
-    let (low, _) = trial.between.filter(|(low, _)| *low < 1.0)?;
+    let (low, _) = trial.between.filter(|(low, _)| may_lose(*low))?;
     trial
         .measured()
         .filter(|(_, factor)| *factor >= over)

@@ -29,6 +29,11 @@ use crate::model::DeviceModel;
 const REGIONS: u64 = 4096;
 const REGION: u64 = 128;
 
+/// Lines of a region that take part, at least, where not all do. (Of fewer, most regions of a sorted list have none of the few lines
+/// that all searches ask for: `binary-search groups=4209 group=64 items=10 levels=25` found 47 % in L2, of all requests 72 %, and
+/// takes 365 us on an H200, 648 with four lines a region, 495 with 128 and 443 with these.)
+const SAMPLED: u64 = 512;
+
 /// Requests from which the hit rate of a stage follows; that of a region with fewer is its buffer's.
 const LEAST: usize = 16;
 
@@ -191,10 +196,11 @@ struct Counting {
 }
 
 impl Counting {
-    fn new(buffer: &Range<u64>, line: u64) -> Counting {
+    fn new(buffer: &Range<u64>, line: u64, one_in: u64) -> Counting {
         let lines = lines_of(buffer, line);
         let count = (lines.end - lines.start).max(1);
-        let region = count.div_ceil(REGIONS).max(REGION);
+        let least = if one_in > 1 { SAMPLED * one_in } else { REGION };
+        let region = count.div_ceil(REGIONS).max(least);
         Counting {
             lines,
             region,
@@ -389,7 +395,7 @@ impl Walk {
             buffers: requests
                 .buffers
                 .iter()
-                .map(|buffer| Counting::new(buffer, *l2.line))
+                .map(|buffer| Counting::new(buffer, *l2.line, requests.one_in))
                 .collect(),
         }
     }

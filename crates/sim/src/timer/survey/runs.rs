@@ -167,10 +167,12 @@ impl<'l> Runs<'l> {
         self.footprint.as_ref().is_none_or(Footprint::is_full)
     }
 
-    /// Bytes of the lines that this many of them touch, at most: those that have not run are taken to touch no common memory.
+    /// Bytes of the lines that this many of them touch, at most: those that have not run are taken to touch no common memory, as far
+    /// as the buffers have as much.
     pub(crate) fn touched_by(&self, all: u64) -> Option<u64> {
         let bytes = self.footprint.as_ref()?.bytes();
-        Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
+        let of_all = bytes as f64 * all as f64 / self.steps.len().max(1) as f64;
+        Some((of_all as u64).min(self.bytes()))
     }
 
     /// Whether the first part of each sub-group's steps touches new lines as the rest does: see [`are_even`].

@@ -137,3 +137,23 @@ fn the_longest_work_group_of_a_large_launch_is_in_the_sample() {
         assert!(survey(long).contains(&u64::from(long)), "{long}");
     }
 }
+
+/// Work-groups that read one table touch no more than it has, however many they are.
+#[test]
+fn a_launch_touches_no_more_than_its_buffers() {
+    let bench = Bench::new("h200", &[]);
+    let (groups, length) = (500, 1 << 22);
+    let items = groups * 1024;
+    let pattern = Pattern::Below {
+        bound: length,
+        seed: 7,
+    };
+    let table = bench.buffer(Type::I64, length, pattern);
+    let out = bench.buffer(Type::I64, items, Pattern::Constant(0));
+    let kernel = Arc::new(ir::read(SCATTERED, "test.hsir").unwrap_or_else(|error| panic!("{error}")));
+    let arguments = vec![table, index(length), out, index(items), index(20)];
+    let launch = Launch::new(groups as u32, 1024, arguments);
+    let timer = bench.timer.clone().with_cache(CacheState::Kept);
+    let survey = timer.survey(&kernel, &launch, None).expect("it is counted");
+    assert!(survey.touches_at_most((length + items) * 8 + 1024));
+}

@@ -201,6 +201,14 @@ mod tests {
         ];
         assert!(order.map(place).is_sorted(), "{text}");
         assert!(!text.contains("Reason 29"), "{text}");
+        // A longer basis takes the place of plans, not of the reason.
+        let rows = |text: &str| text.lines().filter(|line| line.ends_with('×')).count();
+        report.notes[0] = "The times are of a model. ".repeat(52);
+        let longer = table::text(&report, Columns::new(100));
+        assert!(
+            longer.contains("Reason 0") && rows(&longer) < rows(&text),
+            "{longer}"
+        );
         let full = table::in_full(&report, Columns::new(100));
         assert!(
             full.contains("Reason 29") && full.contains("by distance"),

@@ -105,9 +105,17 @@ fn as_written(
 /// The file or its launch file cannot be read.
 pub fn spirv_module(options: &KernelOptions) -> Result<Option<SpirvModule>> {
     let (file, entry) = file_and_entry(&options.kernel);
-    match is_spirv(file) {
-        true => SpirvModule::read(file, entry, launch_of(&options.data)?).map(Some),
-        false => Ok(None),
+    match (is_spirv(file), &options.data.launch) {
+        (true, Some(_)) => SpirvModule::read(file, entry, launch_of(&options.data)?).map(Some),
+        (true, None) => {
+            let read = |launch: &LaunchFile| {
+                let module = SpirvModule::read(file, entry, launch.clone())?;
+                module.imported()?;
+                Ok(module)
+            };
+            unlaunched(read).map(|(module, _)| Some(module))
+        }
+        (false, _) => Ok(None),
     }
 }
 
@@ -222,11 +230,16 @@ impl Module {
         if !is_file(&options.kernel) || !is_ptx(file) {
             return Ok(None);
         }
-        let mut module = Module::read(file, entry, launch_of(&options.data)?)?;
-        if options.data.launch.is_none() {
-            let subject = FileSubject::of_module(module.imported()?, module.launch);
-            module.launch = made_up(subject)?.launch().clone();
+        if options.data.launch.is_some() {
+            return Module::read(file, entry, launch_of(&options.data)?).map(Some);
         }
+        let ((mut module, imported), _) = unlaunched(|launch| {
+            let module = Module::read(file, entry, launch.clone())?;
+            let imported = module.imported()?;
+            Ok((module, imported))
+        })?;
+        let subject = FileSubject::of_module(imported, module.launch);
+        module.launch = made_up(subject)?.launch().clone();
         Ok(Some(module))
     }
 
@@ -389,7 +402,7 @@ pub fn read_for_template(name: &str) -> Result<ForTemplate> {
             .accepted("a file FILE.hsir, FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]"));
     }
     let (file, entry) = file_and_entry(name);
-    let read = |launch: &LaunchFile, shared_bytes| {
+    let read = |launch: &LaunchFile| {
         let (kernel, original) = match is_ptx(file) {
             true => {
                 let imported = Module::read(file, entry, launch.clone())?.imported()?;
@@ -397,21 +410,28 @@ pub fn read_for_template(name: &str) -> Result<ForTemplate> {
             }
             false => (from_file(name, Places::Filled, launch)?, None),
         };
-        Ok(ForTemplate {
-            kernel,
-            original,
-            shared_bytes,
-            is_spirv: is_spirv(file),
-        })
+        Ok((kernel, original))
     };
-    let plain = read(&LaunchFile::default(), None);
-    if plain.is_err() && (is_ptx(file) || is_spirv(file)) {
+    let ((kernel, original), shared_bytes) = unlaunched(read)?;
+    Ok(ForTemplate {
+        kernel,
+        original,
+        shared_bytes,
+        is_spirv: is_spirv(file),
+    })
+}
+
+/// What is read without a launch file. A kernel that cannot do without dynamic shared memory gets what a template gives it,
+/// which is returned, too.
+fn unlaunched<T>(read: impl Fn(&LaunchFile) -> Result<T>) -> Result<(T, Option<u32>)> {
+    let plain = read(&LaunchFile::default());
+    if plain.is_err() {
         let assumed = LaunchFile::parse(&format!("shared_bytes = {ASSUMED_SHARED_BYTES}"), "launch file")?;
-        if let Ok(read) = read(&assumed, Some(ASSUMED_SHARED_BYTES)) {
-            return Ok(read);
+        if let Ok(read) = read(&assumed) {
+            return Ok((read, Some(ASSUMED_SHARED_BYTES)));
         }
     }
-    plain
+    plain.map(|read| (read, None))
 }
 
 /// Dynamic shared memory in a launch file to start from.

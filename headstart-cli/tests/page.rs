@@ -290,6 +290,27 @@ fn tables_sort_and_filter() {
     }
 }
 
+/// Names of C++ and parameters may have no place to break.
+#[test]
+fn a_programs_page_fits_a_phone() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = "DeviceSegmentedReduceKernel".repeat(8);
+    let kind = serde_json::json!({
+        "kernel": long, "image": "0", "launches": 3, "share": 1.0, "groups": [1, 1, 1], "group": [32, 1, 1],
+        "shared_bytes": 0, "parameters": long, "answer": "kept", "why": long,
+    });
+    let program =
+        serde_json::json!({ "program": [long], "device": "cuda:0", "speedup": 1.0, "kinds": [kind] });
+    let program = serde_json::from_value(program).expect("a program");
+    let page = headstart::report::page::program(&program);
+    for width in [390, 1280] {
+        let looking = "return page.documentElement.scrollWidth - view.innerWidth;";
+        let over = looked(&browser, folder.path(), &page, (width, true), &[], looking);
+        assert!(over.as_i64() <= Some(0), "{width}: {over}");
+    }
+}
+
 #[test]
 fn any_two_plans_stand_side_by_side() {
     let Some(browser) = browser() else { return };

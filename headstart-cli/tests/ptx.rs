@@ -42,6 +42,15 @@ const LAUNCH: &str = "groups = 2\ngroup = 64\nreadonly = [\"param_0\", \"param_1
                       [parameters.param_1]\nlength = 4096\n[parameters.param_2]\nlength = 128\n\
                       [parameters.param_3]\nvalue = 8\n";
 
+/// Without a launch file a kernel gets what a template says: its dynamic shared memory, too.
+#[test]
+fn shared_memory_is_made_up_as_in_a_template() {
+    let kernel = format!("{}:dynamic_reverse", corpus("together.ptx"));
+    assert!(done(&["launch-template", &kernel]).contains("shared_bytes = 1024"));
+    let said = done(&["tune", &kernel, "--plans", "none", "--device", "sim:h200"]);
+    assert!(said.contains("The arguments are made up"), "{said}");
+}
+
 /// Where NVIDIA's assembler is named, times are those of its registers and spills.
 #[test]
 fn what_the_assembler_says_is_timed() {

@@ -203,6 +203,7 @@ fn wrong_axes_are_refused() {
         (&["table=64KiB,1MiB"], "`64KiB` is bytes, and `table` is a number"),
         (&["distance=1KiB"], "`1KiB` is bytes, and `distance` is a number"),
         (&["l1.mshr=1,2"], "here that is `l1.outstanding`"),
+        (&["l1.outstanding=8KiB,16KiB"], "8KiB"),
     ] {
         let said = sweep(over);
         assert!(said.contains(expected), "{over:?}: {said}");

@@ -25,15 +25,24 @@ pub fn kernel(arguments: &KernelArguments, function: &ItemFn) -> TokenStream {
         return expanded(function, recorded_kernel(arguments, function));
     };
     // The body fits the signature that was written, if any.
-    let stub = ItemFn {
+    let stub = stub(&ItemFn {
         sig: signature,
-        block: parse_quote!({ ::core::unimplemented!() }),
         ..function.clone()
-    };
+    });
     match recorded_kernel(arguments, &stub) {
         Ok((recorded, _)) => expanded(&stub, Ok((recorded, Some(error)))),
         Err(_) => refused(function, &error),
     }
+}
+
+/// The function without its body: nothing is said of one that is refused but why.
+fn stub(function: &ItemFn) -> ItemFn {
+    let mut stub = ItemFn {
+        block: parse_quote!({ ::core::unimplemented!() }),
+        ..function.clone()
+    };
+    stub.attrs.push(parse_quote!(#[allow(unused)]));
+    stub
 }
 
 /// Expands `#[device_fn]`.
@@ -48,8 +57,10 @@ type Recorded = Result<(TokenStream, Option<Error>)>;
 fn expanded(function: &ItemFn, recorded: Recorded) -> TokenStream {
     match recorded {
         Ok((recorded, error)) => {
-            let messages = error.map(|error| error.to_compile_error());
-            let together = together(function, &recorded);
+            let Some(error) = error else {
+                return together(function, &recorded);
+            };
+            let (together, messages) = (together(&stub(function), &recorded), error.to_compile_error());
             quote!(#together #messages)
         }
         Err(error) => refused(function, &error),
@@ -98,10 +109,9 @@ fn together(function: &ItemFn, recorded: &TokenStream) -> TokenStream {
 
 /// The ordinary function with the messages; the type stays away, so that nothing else is said.
 fn refused(function: &ItemFn, error: &Error) -> TokenStream {
-    let (ordinary, messages) = (verbatim(function), error.to_compile_error());
+    let (ordinary, messages) = (verbatim(&stub(function)), error.to_compile_error());
     let (visibility, name) = (&function.vis, &function.sig.ident);
     quote! {
-        #[allow(dead_code, unused)]
         #ordinary
         #[allow(non_camel_case_types, dead_code)]
         #visibility struct #name {}

@@ -142,6 +142,20 @@ pub const INTEGERS: [&str; 10] = [
     "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
 ];
 
+/// The method that was most likely meant: it begins like the name that was written, for more than half of both.
+pub fn near(written: &str) -> Option<&'static str> {
+    let alike = |name: &str| {
+        name.bytes()
+            .zip(written.bytes())
+            .take_while(|(one, other)| one == other)
+            .count()
+    };
+    let names = METHODS.iter().map(|(name, _)| *name);
+    names
+        .filter(|name| 2 * alike(name) > name.len().max(written.len()))
+        .max_by_key(|name| alike(name))
+}
+
 /// The accepted methods, as an error message lists them.
 pub fn list() -> String {
     METHODS

@@ -165,6 +165,11 @@ fn parameter(input: &FnArg, is_kernel: bool) -> Result<Parameter> {
             ));
         }
     };
+    if let ParameterKind::Slice { element, .. } | ParameterKind::Scalar(element) = &kind
+        && is_foreign(element)
+    {
+        return Err(not_data(element));
+    }
     Ok(Parameter {
         name: pattern.ident.clone(),
         mutable: pattern.mutability.is_some(),
@@ -283,6 +288,7 @@ pub fn recorded_type(ty: &Type, generics: &Generics) -> Result<TokenStream> {
         Type::Paren(inner) => recorded_type(&inner.elem, generics),
         Type::Group(inner) => recorded_type(&inner.elem, generics),
         Type::Infer(_) => Ok(quote!(#ty)),
+        foreign if is_foreign(foreign) => Err(not_data(ty)),
         Type::Path(path) if is_scalar(path, generics) => {
             Ok(quote_spanned!(ty.span()=> #record::Recorded<#ty>))
         }
@@ -303,12 +309,23 @@ pub fn recorded_type(ty: &Type, generics: &Generics) -> Result<TokenStream> {
                 .collect::<Result<Vec<_>>>()?;
             Ok(quote_spanned!(ty.span()=> (#(#parts,)*)))
         }
-        _ => Err(Error::new(
-            ty.span(),
-            "a kernel cannot compute with values of this type; accepted: integers, `f32`, `f64`, `bool`, vectors \
-             `[T; N]`, structs with `#[derive(Data)]`, and tuples of them",
-        )),
+        _ => Err(not_data(ty)),
     }
+}
+
+fn not_data(ty: &Type) -> Error {
+    Error::new(
+        ty.span(),
+        "a kernel cannot compute with values of this type; accepted: integers, `f32`, `f64`, `bool`, vectors \
+         `[T; N]`, structs with `#[derive(Data)]`, and tuples of them",
+    )
+}
+
+/// Whether a type is one of Rust's that kernels do not have. The compiler would say so, once for each use.
+fn is_foreign(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    let names = ["u128", "i128", "char", "String"];
+    of_vector(ty).is_some() || names.iter().any(|name| path.path.is_ident(name))
 }
 
 /// Whether a type is a scalar by its name, or a generic parameter.

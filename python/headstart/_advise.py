@@ -63,6 +63,8 @@ def advise(
         UsageError: grid, block or arguments do not match the kernel.
         DeviceError: there is no such device.
     """
+    if l2 not in ("kept", "flushed"):
+        raise UsageError(f"`l2` is {l2!r}; expected 'kept' or 'flushed'")
     arch = arch or next((own for word, own in _CAPABILITY.items() if word in device), 90)
     scratch = 0
     if _triton.is_kernel(kernel):
@@ -82,19 +84,25 @@ def advise(
             raise UsageError("`grid` can be a function for Triton kernels only; pass numbers")
         if constants:
             raise UsageError(f"only Triton kernels take arguments by name: {', '.join(constants)}")
-        values = list(args)
+        values, source = list(args), None
         if _numba.is_kernel(kernel):
             ptx, name, values = _numba.compiled(kernel, values, arch)
         elif isinstance(kernel, str) and ".entry" in kernel:
             ptx = kernel
         elif isinstance(kernel, str):
-            ptx = _cuda.compiled(kernel, arch)
+            if kernel.endswith((".cu", ".ptx")):
+                raise UsageError(f"{kernel!r} names a file; expected its text: `Path({kernel!r}).read_text()`")
+            source = kernel
+            ptx = _cuda.compiled(source, arch)
         elif _cuda.is_raw_kernel(kernel):
-            ptx = _cuda.compiled(kernel.code, arch, tuple(kernel.options or ()))
+            source = kernel.code
+            ptx = _cuda.compiled(source, arch, tuple(kernel.options or ()))
             name = name or getattr(kernel, "name", None)
         else:
             raise UsageError(f"no kernel: {type(kernel).__name__!r}; expected a Triton, Numba or CuPy kernel, CUDA C, or PTX")
         entry = _ptx.entry(ptx, name)
+        if source is not None:
+            ptx = _ptx.renamed(ptx, entry.name, _cuda.names(source, entry))
         if block is None and entry.group is None:
             raise UsageError("`block` is missing: the number of work-items in a work-group")
         group = extents("block", block) if block is not None else entry.group or (1, 1, 1)

@@ -85,14 +85,12 @@ def filled(pattern: Pattern) -> np.ndarray:
         return np.searchsorted(bounds, random.random(count) * bounds[-1], side="right").astype(kind)
     if pattern.fill == "bits":
         return random.integers(0, 256, count * kind.itemsize, dtype=np.uint8).view(kind)
-    if pattern.fill == "fractions":
-        numbers = 1.0 + random.integers(0, 1 << 16, count) / float(1 << 16)
-        if pattern.dtype == "bfloat16":
-            return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-        if pattern.dtype.startswith("float8"):
-            return random.integers(0x38, 0x40, count).astype(np.uint8)
-        return numbers.astype(kind)
-    raise UsageError(f"unknown fill {pattern.fill!r}")
+    numbers = 1.0 + random.integers(0, 1 << 16, count) / float(1 << 16)  # `fractions`
+    if pattern.dtype == "bfloat16":
+        return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    if pattern.dtype.startswith("float8"):
+        return random.integers(0x38, 0x40, count).astype(np.uint8)
+    return numbers.astype(kind)
 
 
 def laid_out(entry: Entry, arguments: Sequence[Any], scratch: int = 0) -> tuple[bytes, list[Memory]]:
@@ -134,6 +132,9 @@ def laid_out(entry: Entry, arguments: Sequence[Any], scratch: int = 0) -> tuple[
                 places[id(value)] = place(data.data) if data.nbytes else 0
             words += places[id(value)].to_bytes(8, "little")
         else:
+            # Its bits would be an integer of nine digits.
+            if isinstance(value, float) and number in entry.integers:
+                raise UsageError(f"argument {number} is the float {value}; its parameter in `{entry.name}` is an integer")
             words += packed(value, size, number)
     return bytes(words), memory
 

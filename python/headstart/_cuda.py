@@ -9,9 +9,11 @@ import functools
 import glob
 import importlib.util
 import os
+import re
 import shutil
 from typing import Any
 
+from headstart._ptx import Entry
 from headstart.errors import DeviceError, KernelError
 
 
@@ -65,6 +67,18 @@ def _include_folders() -> list[str]:
     for folder in spec.submodule_search_locations or [] if spec else []:
         found += glob.glob(os.path.join(folder, "*", "include"))
     return found
+
+
+def names(source: str, entry: Entry) -> list[str]:
+    """The parameters of an entry by their names in its source, which NVRTC leaves out; none where they are not plain to see."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|__launch_bounds__\s*\([^()]*\)", " ", source, flags=re.DOTALL)
+    found: set[tuple[str, ...]] = set()
+    # Without parentheses or templates in the list itself.
+    for name, parameters in re.findall(r"__global__[^(){};]*?(\w+)\s*\(([^()<>]*)\)\s*\{", text):
+        named = tuple(re.findall(r"(\w+)\s*(?:,|$)", parameters.strip()))
+        if (name == entry.name or f"{len(name)}{name}" in entry.name) and len(named) == len(entry.sizes):
+            found.add(named)
+    return list(found.pop()) if len(found) == 1 else []
 
 
 def compiled(source: str, arch: int, options: tuple[str, ...] = ()) -> str:

@@ -20,6 +20,8 @@ class Entry:
     sizes: tuple[int, ...]
     group: tuple[int, int, int] | None
     """Work-items of a work-group, where the module requires so many (`.reqntid`)."""
+    integers: frozenset[int] = frozenset()
+    """The parameters that are integers by their type, by number; others may be."""
 
     @property
     def layout(self) -> list[tuple[int, int]]:
@@ -67,14 +69,17 @@ def entries(text: str) -> list[Entry]:
     found: list[Entry] = []
     for name, parameters, directives in _ENTRY.findall(plain):
         sizes: list[int] = []
+        integers: set[int] = set()
         for kind, _, length in _PARAMETER.findall(parameters):
+            # An `.u16` may have a half's bits, and an `.u64` a pointer's.
+            integers.update({len(sizes)} if kind in ("u32", "s32") else ())
             bits = _BITS.search(kind)
             sizes.append((int(bits[1]) // 8 if bits else 1) * (int(length) if length else 1))
         group = None
         if required := re.search(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives):
             x, y, z = (int(number or 1) for number in required.groups())
             group = (x, y, z)
-        found.append(Entry(name, tuple(sizes), group))
+        found.append(Entry(name, tuple(sizes), group, frozenset(integers)))
     return found
 
 

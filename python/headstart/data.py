@@ -19,6 +19,7 @@ _SIZES = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8,
     "float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
 }  # fmt: skip
+_FILLS = ("zero", "fractions", "indices", "zipf", "sequence", "permutation", "sorted", "bits")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Pattern:
     shape: tuple[int, ...]
     dtype: str
     fill: str
-    """As launch files have it: `zero`, `fractions`, `indices`, `zipf`, `sequence`, `permutation`, `sorted`, `bits`."""
+    """As launch files have it."""
     below: int | None = None
     skew: float | None = None
     seed: int | None = None
@@ -36,6 +37,8 @@ class Pattern:
     def __post_init__(self) -> None:
         if self.dtype not in _SIZES:
             raise UsageError(f"no type {self.dtype!r}; known are {', '.join(_SIZES)}")
+        if self.fill not in _FILLS:
+            raise UsageError(f"no fill {self.fill!r}; known are {', '.join(_FILLS)}")
         if any(extent < 0 for extent in self.shape):
             raise UsageError(f"a shape has no negative extent: {self.shape}")
 

@@ -138,7 +138,8 @@ class Report:
         lines = [f"{self.name} on {self.device}: {self.verdict}", f"  {self.conclusion}"]
         if self.plan:
             lines.append(f"  plan: {self.plan}")
-        lines += [f"  {reason}" for reason in self.reasons]
+        # Several questions of the checklist may have the same answer.
+        lines += [f"  {reason}" for reason in dict.fromkeys(self.reasons)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

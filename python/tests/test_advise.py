@@ -262,6 +262,28 @@ def test_cuda_c_and_raw_kernels() -> None:
     assert headstart.advise(RawKernel(), **own).time_ns == report.time_ns
     with pytest.raises(headstart.KernelError, match="NVRTC refuses"):
         headstart.advise(GATHER.replace("float total", "flat total"), **gathers(block=64))
+    # The source's names, and each sentence once.
+    assert "`indices" in str(report) and "param_0" not in str(report)
+    constant = "__global__ void constant(float *ones) { ones[threadIdx.x] = 1; }"
+    said = str(headstart.advise(constant, grid=1, block=32, args=(headstart.shape(32),))).splitlines()
+    assert len(said) == len(set(said))
+    with pytest.raises(headstart.UsageError, match=r"argument 4 is the float 0.5; its parameter in `gather` is an integer"):
+        headstart.advise(GATHER, **(own | {"args": (*own["args"][:4], 0.5)}))
+    with pytest.raises(headstart.UsageError, match="names a file"):
+        headstart.advise("gather.cu", **own)
+
+
+def test_names_of_cuda_c() -> None:
+    from headstart import _cuda, _ptx
+
+    source = """// void __global__ f(int a)
+    template <class T> __global__ void other(T *t) {}
+    extern "C" __global__ __launch_bounds__(32, 1) void f(const int *__restrict__ a, float b /* , c */, int2 c) { g(a); }
+    __global__ void of(int (*array)[4]) {}"""
+    assert _cuda.names(source, _ptx.Entry("f", (8, 4, 8), None)) == ["a", "b", "c"]
+    assert _cuda.names(source, _ptx.Entry("_Z1fPKif4int2", (8, 4, 8), None)) == ["a", "b", "c"]
+    assert _cuda.names(source, _ptx.Entry("f", (8, 4), None)) == []
+    assert _cuda.names(source, _ptx.Entry("_Z2ofPA4_i", (8,), None)) == []
 
 
 @needs_nvrtc
@@ -347,6 +369,10 @@ def test_patterns_are_what_they_say() -> None:
         headstart.indices(4, uniform=3, zipf=3)
     with pytest.raises(headstart.UsageError, match="no type 'float12'"):
         headstart.shape(4, dtype="float12")
+    with pytest.raises(headstart.UsageError, match="`l2` is 'cold'; expected 'kept' or 'flushed'"):
+        headstart.advise(PTX, grid=1, block=32, l2="cold")
+    with pytest.raises(headstart.UsageError, match="no fill 'ones'; known are zero, "):
+        headstart.shape(4, fill="ones")
 
 
 def test_entries_are_found_with_their_parameters() -> None:

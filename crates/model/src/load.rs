@@ -9,7 +9,7 @@ use super::{
     Prefetch, SharedMemory, Tlb,
 };
 use crate::files::{self, FileError};
-use crate::suggest::{accepted, quoted};
+use crate::suggest::{accepted, nearest, quoted};
 use crate::{Error, Result};
 
 macro_rules! built_in_models {
@@ -161,7 +161,7 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
     Ok(model)
 }
 
-/// Replaces numbers of a model: `dram.latency=900`.
+/// Replaces numbers of a model: `dram.latency=900`, or with a unit, `l2.size=30MiB`.
 pub(super) fn change(table: &mut toml::Table, overrides: &[String]) -> Result<()> {
     overrides.iter().try_for_each(|over| apply(table, over))
 }
@@ -187,9 +187,15 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
     let (path, number) = over.split_once('=').ok_or_else(|| {
         wrong("this changes nothing".into()).accepted("PATH=NUMBER, as in dram.latency=900")
     })?;
-    let value = match number.trim().parse::<i64>() {
+    let number = number.trim();
+    let (digits, unit) = number.split_at(
+        number
+            .rfind(|end: char| end.is_ascii_digit())
+            .map_or(0, |at| at + 1),
+    );
+    let value = match digits.parse::<i64>() {
         Ok(whole) => toml::Value::Integer(whole),
-        Err(_) => match number.trim().parse::<f64>() {
+        Err(_) => match digits.parse::<f64>() {
             Ok(float) if float.is_finite() => toml::Value::Float(float),
             _ => return Err(wrong(format!("`{number}` is not a number"))),
         },
@@ -202,14 +208,19 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
                 .iter()
                 .find(|(name, _)| key.eq_ignore_ascii_case(name));
             let usual = usual.map_or(String::new(), |(_, own)| format!("here that is `{own}`; "));
+            let near = nearest(key, names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
             return Err(wrong(format!("the model has no number `{key}` there"))
-                .accepted(format!("{usual}there are {}", names.join(", "))));
+                .accepted(format!("{usual}{near}there are {}", names.join(", "))));
         };
         here = next;
     }
     match here.get_mut("value") {
         Some(old) if !old.is_array() => {
             *old = value;
+            if !unit.is_empty() {
+                here.insert("unit".into(), toml::Value::String(unit.trim().to_owned()));
+            }
             here.insert(
                 "source".into(),
                 toml::Value::String(format!("given: --model {over}")),
@@ -396,6 +407,12 @@ mod tests {
         assert_eq!(*model.dram.latency, 900);
         assert_eq!(*model.core.clock, 1000.5);
         assert_eq!(model.dram.latency.source(), "given: --model dram.latency=900");
+        let model = built_in(
+            "h200",
+            &["l2.size=61440 KiB".into(), "dram.latency=9e2cycles".into()],
+        )
+        .unwrap();
+        assert_eq!((*model.l2.size, *model.dram.latency), (60 << 20, 900));
     }
 
     #[test]
@@ -403,13 +420,16 @@ mod tests {
         for (over, part) in [
             (
                 "dram.latencies=900",
-                "the model has no number `latencies` there; there are",
+                "the model has no number `latencies` there; did you mean `latency`? there are",
             ),
             ("dram=900", "this is a group of numbers; it has"),
             ("l1.MSHRs=9", "there; here that is `l1.outstanding`; there are"),
             ("hbm.latency=9", "here that is `dram`"),
             ("dram.latency", "this changes nothing; PATH=NUMBER"),
             ("dram.latency=fast", "`fast` is not a number"),
+            ("dram.latency=400ns", "wrong unit `ns`; expected `cycles`"),
+            ("l1.outstanding=1KiB", "`KiB`"),
+            ("L1.size=64", "did you mean `l1`?"),
             (
                 "dram.latency=-1",
                 "-1 cycles is out of range; expected 0 to 1000000 cycles",

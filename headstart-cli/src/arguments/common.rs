@@ -57,7 +57,7 @@ pub struct DeviceOptions {
     /// [default: the first GPU, or sim:h200 without one]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Override a number of the simulated device's model, in the model's unit; repeatable
+    /// Override a number of the simulated device's model, in its unit or, as `l2.size=30MiB`, another; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]

@@ -52,7 +52,7 @@ pub struct Occupancy {
     /// A device from `headstart devices`, or a model file
     #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
-    /// Override a number of the simulated device's model, in the model's unit; repeatable
+    /// Override a number of the simulated device's model, in its unit or, as `l2.size=30MiB`, another; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// Work-items per work-group

@@ -137,7 +137,7 @@ pub struct Emit {
     /// The device to emit for [default: sim:h200, and sim:pvc-1550 for SPIR-V]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Override a number of the simulated device's model, in the model's unit; repeatable
+    /// Override a number of the simulated device's model, in its unit or, as `l2.size=30MiB`, another; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     /// In PTX, limit registers so that N work-groups fit on an SM (`.minnctapersm`) [default: the launch's number, if small]

@@ -93,7 +93,7 @@ pub struct Advise {
     /// the simulated device that it was taken on; needed where a VTune file does not name it]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Override a number of the simulated device's model, in the model's unit; repeatable
+    /// Override a number of the simulated device's model, in its unit or, as `l2.size=30MiB`, another; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]

@@ -55,9 +55,13 @@ fn unit(value: &str) -> (&str, &'static str) {
     found.unwrap_or((value, ""))
 }
 
-/// A value as settings spell it: bytes where it has a unit of them.
-fn without_unit(value: &str) -> String {
+/// A value as settings spell it: bytes where it has a unit of them. Numbers of a model have units of their own: they are read
+/// with what is written.
+fn without_unit(varied: Varied, value: &str) -> String {
     let (number, unit) = unit(value);
+    if varied == Varied::Model && unit.ends_with('B') {
+        return value.to_owned();
+    }
     let bytes = UNITS
         .iter()
         .find(|(own, _)| *own == unit)
@@ -75,8 +79,8 @@ impl Over {
         let values: Vec<&str> = value.split('/').collect();
         let of = |number: usize| values.get(number).copied().unwrap_or(values[0]);
         let set = |(number, name): (usize, &str)| match self.axis.name.contains('+') {
-            true => format!("{}={}", name.trim(), without_unit(of(number))),
-            false => format!("{name}={}", without_unit(value)),
+            true => format!("{}={}", name.trim(), without_unit(self.varied, of(number))),
+            false => format!("{name}={}", without_unit(self.varied, value)),
         };
         names.enumerate().map(set).collect()
     }
@@ -253,9 +257,10 @@ mod tests {
         };
         assert_eq!(values("l2.bytes=1MiB..4MiB"), ["1MiB", "2MiB", "4MiB"]);
         assert_eq!(
-            settings("l2.bytes=0.5MiB,64Ki"),
-            [["l2.bytes=524288"], ["l2.bytes=65536"]]
+            settings("l2.size=0.5MiB,64Ki"),
+            [["l2.size=0.5MiB"], ["l2.size=65536"]]
         );
+        assert_eq!(settings("bytes=0.5MiB,64Ki"), [["bytes=524288"], ["bytes=65536"]]);
         assert_eq!(
             settings("l1.latency+l2.latency=30/200,40"),
             [

@@ -9,7 +9,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, ExprReference, Token, UnOp};
 use super::assign::without_parentheses;
 use super::{Lowering, record_path};
 use crate::methods::{
-    ATOMIC_METHODS, MEMORY_METHODS, METHODS, POINTER_METHODS, POINTERS, SCALARS, VIEW_METHODS, list,
+    ATOMIC_METHODS, MEMORY_METHODS, METHODS, POINTER_METHODS, POINTERS, SCALARS, VIEW_METHODS, list, near,
 };
 use crate::scope::Binding;
 use crate::signature::device_form;
@@ -243,10 +243,10 @@ impl Lowering {
                 .errors
                 .iter()
                 .any(|error| error.to_string().starts_with(UNKNOWN));
-            let accepted = if is_listed {
-                String::new()
-            } else {
-                format!("; accepted: {}", list())
+            let accepted = match (near(name), is_listed) {
+                (Some(near), _) => format!("; did you mean `{near}`?"),
+                (None, true) => String::new(),
+                (None, false) => format!("; accepted: {}", list()),
             };
             return self.refuse(
                 span,

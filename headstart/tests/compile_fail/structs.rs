@@ -31,9 +31,9 @@ struct Named {
     name: &'static str, //~ macro 11
 }
 
-#[derive(Clone, Copy, Data)] //~ E0277*15 23 //~ E0599*2 23
+#[derive(Clone, Copy, Data)]
 struct Numbered {
-    number: u128, //~ E0277*3 13
+    number: u128, //~ macro 13
 }
 
 #[kernel]

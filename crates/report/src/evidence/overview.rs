@@ -48,7 +48,7 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
                 text.push_str(&format!("; the remainder runs at {rest}"));
             }
             if let Some(refusal) = &load.refusal {
-                text.push_str(&format!("; it cannot be fetched early: {refusal}"));
+                text.push_str(&format!("; {refusal}"));
             }
             text
         });

@@ -12,8 +12,11 @@ use super::{Partial, Report, Verdict, table, taken};
 pub(crate) const LINES: usize = 40;
 /// The characters of a line that this is counted for.
 pub(super) const WIDTH: usize = 100;
-/// The rank of what is always said: the plan rests on it.
+/// The rank of what is always said: what the plan rests on, its first reason, and its cost.
 const ALWAYS: usize = 0;
+
+/// What stands below a report that leaves something out.
+const MORE: &str = "`-v` shows more.";
 
 /// The sections of a report.
 #[derive(Debug, Default)]
@@ -31,7 +34,7 @@ impl Sections {
             let points = points.into_iter().enumerate();
             points.map(move |(number, text)| (from + number, text))
         };
-        let mut why: Vec<(usize, String)> = ranked(1, report.reasons.clone()).collect();
+        let mut why: Vec<(usize, String)> = ranked(ALWAYS, report.reasons.clone()).collect();
         why.extend(ranked(3, report.gains()));
         if report.timed().is_none() {
             why.extend(ranked(2, table::refusals(report)));
@@ -49,7 +52,7 @@ impl Sections {
         let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);
         sure.extend(left_out.map(|reason| (9, format!("Not tried: {reason}."))));
         sure.extend(report.granted().map(|sentence| (ALWAYS, sentence)));
-        let costs = ranked(1, taken::cost(report).into_iter().collect());
+        let costs = ranked(ALWAYS, taken::cost(report).into_iter().collect());
         let first = report.first.iter().map(|remedy| {
             let place = remedy.place.iter().map(|place| format!("{place}: "));
             place.collect::<String>() + &remedy.finding
@@ -79,6 +82,12 @@ impl Sections {
         self.of(columns, |_| true, "")
     }
 
+    /// The lines of what is always said.
+    pub(crate) fn least(&self, columns: Columns) -> usize {
+        let is_always = |(section, at): (usize, usize)| self.sections[section].1[at].0 == ALWAYS;
+        self.of(columns, is_always, MORE).lines().count()
+    }
+
     /// As many points as fit below `above` lines at the width that is counted for, and those that are always said.
     pub(crate) fn within(&self, columns: Columns, above: usize) -> String {
         let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
@@ -92,7 +101,7 @@ impl Sections {
         kept.sort_unstable();
         let shown = |columns: Columns, kept: &[(usize, usize, usize)]| {
             let is_kept = |place| kept.iter().any(|&(_, section, at)| (section, at) == place);
-            self.of(columns, is_kept, "`-v` shows more.")
+            self.of(columns, is_kept, MORE)
         };
         let is_long = |kept: &[_]| above + shown(columns.of_width(WIDTH), kept).lines().count() > LINES;
         while kept.last().is_some_and(|(rank, ..)| *rank > ALWAYS) && is_long(&kept) {
@@ -192,6 +201,14 @@ mod tests {
         ];
         assert!(order.map(place).is_sorted(), "{text}");
         assert!(!text.contains("Reason 29"), "{text}");
+        // A longer basis takes the place of plans, not of the reason.
+        let rows = |text: &str| text.lines().filter(|line| line.ends_with('×')).count();
+        report.notes[0] = "The times are of a model. ".repeat(52);
+        let longer = table::text(&report, Columns::new(100));
+        assert!(
+            longer.contains("Reason 0") && rows(&longer) < rows(&text),
+            "{longer}"
+        );
         let full = table::in_full(&report, Columns::new(100));
         assert!(
             full.contains("Reason 29") && full.contains("by distance"),

@@ -25,17 +25,20 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 /// The report for a terminal, ending with a line break: the verdict, its plan, the fastest plans, why, how sure and at what cost.
 /// It has at most 40 lines of 100 characters. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report, columns: Columns) -> String {
-    // What is left out does not depend on the terminal.
-    let above = beginning(report, columns.of_width(sections::WIDTH))
-        .lines()
-        .count();
-    beginning(report, columns) + &Sections::of_report(report).within(columns, above)
+    // What is left out does not depend on the terminal. Plans make room for what is always said.
+    let (sections, wide) = (Sections::of_report(report), columns.of_width(sections::WIDTH));
+    let above = |plans| beginning(report, wide, plans).lines().count();
+    let plans = (1..=FASTEST)
+        .rev()
+        .find(|plans| above(*plans) + sections.least(wide) <= sections::LINES);
+    let plans = plans.unwrap_or(1);
+    beginning(report, columns, plans) + &sections.within(columns, above(plans))
 }
 
 /// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.
 #[doc(hidden)]
 pub fn in_full(report: &Report, columns: Columns) -> String {
-    let mut text = beginning(report, columns) + &Sections::of_report(report).all(columns);
+    let mut text = beginning(report, columns, FASTEST) + &Sections::of_report(report).all(columns);
     if let Some(matrix) = speedups(report, columns) {
         let plain = number::duration(report.baseline_ns);
         let dropped = match report.dropped().is_empty() {
@@ -48,8 +51,8 @@ pub fn in_full(report: &Report, columns: Columns) -> String {
     text + &rejected(report, columns)
 }
 
-/// What is said first: the launch, the verdict, the plan, the fastest plans.
-fn beginning(report: &Report, columns: Columns) -> String {
+/// What is said first: the launch, the verdict, the plan, so many of the fastest plans.
+fn beginning(report: &Report, columns: Columns, plans: usize) -> String {
     let mut heading = format!("{} on {}", names::shown(&report.kernel), report.device);
     if let Some(geometry) = report.geometry {
         let _ = write!(heading, ", {geometry}");
@@ -67,7 +70,7 @@ fn beginning(report: &Report, columns: Columns) -> String {
     };
     text.push_str(&verdict.text(columns));
     if report.trials.iter().any(|trial| !trial.plan.is_none()) || report.plain_best_geometry.is_some() {
-        let _ = writeln!(text, "\n{}", fastest(report, columns));
+        let _ = writeln!(text, "\n{}", fastest(report, columns, plans));
     }
     text
 }
@@ -213,12 +216,12 @@ pub fn matrix(corner: &str, header: &[String], rows: &[(String, Vec<String>)], c
 const LEFT: usize = 2;
 const BETWEEN: usize = 3;
 
-fn fastest(report: &Report, columns: Columns) -> String {
+fn fastest(report: &Report, columns: Columns, listed: usize) -> String {
     let ran = report.fastest_first();
     let shown = ran
         .iter()
         .enumerate()
-        .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none() || trial.plan == report.best.plan);
+        .filter(|(rank, trial)| *rank < listed || trial.plan.is_none() || trial.plan == report.best.plan);
     let shown: Vec<&Trial> = shown.map(|(_, trial)| *trial).collect();
     // Time and speedup stand beside the plan.
     const OTHERS: usize = LEFT + 2 * BETWEEN + "1,000 µs".len() + "speedup".len();

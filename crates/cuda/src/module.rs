@@ -257,16 +257,6 @@ impl Function {
         &self.0.module.gpu
     }
 
-    /// Another entry of the same module, which is loaded once. Its log and its time are empty.
-    #[doc(hidden)]
-    pub fn beside(&self, name: &str) -> Result<Function, Failure> {
-        self.gpu().enter()?;
-        let entry = CString::new(name)
-            .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
-        let loaded = Loaded::new(Arc::clone(&self.0.module), entry)?;
-        Ok(Function(Arc::new(loaded)))
-    }
-
     /// Copies bytes of a buffer to a variable of the module, at most the variable's size. The copy is queued, not awaited.
     pub(crate) fn fill_variable(
         &self,

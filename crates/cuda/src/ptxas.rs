@@ -76,11 +76,14 @@ pub(crate) fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure
 /// # Errors
 /// As for a GPU that is here.
 pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
-    let Some(program) = env::var_os("HEADSTART_PTXAS").filter(|name| !name.is_empty()) else {
-        return Ok(None);
-    };
+    let assemble = |program: OsString| assembled_with(&program, generation, ptx);
+    named().map(assemble).transpose()
+}
+
+/// What this program makes of a text, with the options and in the time that the environment says.
+fn assembled_with(program: &OsStr, generation: &str, ptx: &str) -> Result<Vec<u8>, Failure> {
     let options = env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
-    assembled_by(&program, &options, variant(generation, ptx), limit(), ptx).map(Some)
+    assembled_by(program, &options, variant(generation, ptx), limit(), ptx)
 }
 
 /// The variant of this generation that a text names; else the generation.
@@ -91,9 +94,14 @@ fn variant<'t>(generation: &'t str, ptx: &'t str) -> &'t str {
     named.filter(is_variant).unwrap_or(generation)
 }
 
+/// The assembler that the environment names.
+fn named() -> Option<OsString> {
+    env::var_os("HEADSTART_PTXAS").filter(|name| !name.is_empty())
+}
+
 /// Whether the environment names an assembler.
 pub(crate) fn is_named() -> bool {
-    env::var_os("HEADSTART_PTXAS").is_some_and(|name| !name.is_empty())
+    named().is_some()
 }
 
 /// The assembler that models ask: the named one, or the one that was found; none where the environment names nothing.
@@ -183,8 +191,7 @@ pub fn resources_for(generation: &str, ptx: &str, entry: &str) -> Result<Option<
     if let Some(&taken) = known().as_ref().and_then(|known| known.get(&key)) {
         return Ok(Some(taken));
     }
-    let options = env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
-    let code = assembled_by(&program, &options, variant(generation, ptx), limit(), ptx)?;
+    let code = assembled_with(&program, generation, ptx)?;
     let unread = |why| {
         let what = format!("{}: its code: {why}", program.to_string_lossy());
         Failure::new(FailureKind::Compilation, what)

@@ -214,7 +214,8 @@ fn floats(input: &[f32], output: &mut [f32]) {
     output[first + 6] = x.copysign(y) + (y + 100.0).recip() + x.clamp(-2.0, 2.0);
     output[first + 8] = x.sin() * y.cos() + (x * 0.02).tan() + (x * 0.1).exp2();
     output[first + 9] = (z.abs() + 1.0).log2() as f32 + (y * y + 0.5).log10() + z.sin() as f32;
-    output[first + 7] = (x < y) as u32 as f32 + 2.0 * x.is_finite() as u8 as f32 + f32::sqrt(x * x) - -x;
+    let kinds = 2.0 * x.is_finite() as u8 as f32 + 4.0 * (x * 1e38).is_infinite() as u8 as f32;
+    output[first + 7] = (x < y) as u32 as f32 + kinds + f32::sqrt(x * x) - -x;
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub fn in_full(report: &Report, columns: Columns) -> String {
     text + &rejected(report, columns)
 }
 
-/// What is said first: the launch, the verdict, the plan, so many of the fastest plans.
+/// The first part of a report: the launch, the verdict, the plan, and the `plans` fastest plans.
 fn beginning(report: &Report, columns: Columns, plans: usize) -> String {
     let mut heading = format!("{} on {}", names::shown(&report.kernel), report.device);
     if let Some(geometry) = report.geometry {

@@ -2,7 +2,7 @@
 //!
 //! These are addresses, conditions, awaited tokens, and the values from which they are computed, through memory too. The rest
 //! of a kernel's computation, most of its arithmetic, need not be carried out by those who time a kernel or count its accesses.
-//! Those who only count its steps need the branches alone, and no accesses but those that decide them.
+//! A count of its steps needs only the branches, and the accesses that decide them.
 //!
 //! A [choice] is the exception among the branches: `if sum > 0 { 1 / sum } else { 0 }` behind a loop would make all that the
 //! loop computes needed, and decides no more than which few instructions a work-item runs once. Its condition is needed only if
@@ -19,7 +19,7 @@ use crate::ir::carried::Carried;
 use crate::ir::effects::Access;
 use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
 
-/// What is asked of a run.
+/// What a run has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Its branches and the addresses of its accesses.
@@ -606,7 +606,7 @@ mod tests {
         );
         assert_eq!(need_of(&needs, "truncate"), Need::All);
     }
-    /// Whose branches are wanted alone, loads and stores only for those.
+    /// Where only branches are wanted, accesses that decide none are left out.
     #[test]
     fn what_decides_no_branch_is_left_out() {
         let body = |chosen: &str| {

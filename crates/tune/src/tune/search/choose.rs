@@ -74,9 +74,9 @@ pub fn choose(
     (verdict, best)
 }
 
-/// Whether the low end of a speedup's interval is slower than the plain kernel by more than a change is worth. (Of the 118 launches
-/// of the accuracy pages eleven have a plan by that which have none where it may not be slower at all: they measure 0.998 to 1.03×,
-/// and the best of them 1.05×.)
+/// Whether the low end of a speedup's interval is slower than the plain kernel by more than a change is worth. (If plans had to have
+/// a low end of 1.0, eleven of the 118 launches of the accuracy pages would have no plan. Their plans measure 0.998 to 1.03×; the
+/// best plans of these launches reach 1.05×.)
 pub(super) fn may_lose(low: f64) -> bool {
     low < 1.0 / THRESHOLD
 }
